@@ -8,15 +8,16 @@
 
 namespace softlookup::server {
 
-// What is wrong with flags whose values were parsed one by one. Each function returns the first
-// error that it finds, as a sentence for the operator, or nullopt.
+// These functions check flags after each value was parsed. Each returns the first error that it
+// finds, as a sentence for the operator, or nullopt if it finds none.
 
-// A value that is not finite. The error begins with the flag and ": ".
+// Checks that all numbers are finite. The error begins with the flag and ": ".
 std::optional<std::string> NonFiniteFlag(const Flags& flags);
 
-// Flags that contradict each other, or directories that must differ and do not. `is_ephemeral`:
+// Checks that no flags contradict each other, and that neither --backup-dir nor the directory of
+// --audit-log is --data-dir. Compares directories after following links. `is_ephemeral`:
 // --ephemeral is set. `sets_data_dir`: the operator has set --data-dir, so flags.data_dir is not
-// the default. Follows links on the disk.
+// the default.
 std::optional<std::string> FlagConflict(const Flags& flags, bool is_ephemeral, bool sets_data_dir);
 
 }  // namespace softlookup::server

@@ -129,7 +129,7 @@ std::string UnknownArgument(const CLI::App& app, std::vector<std::string> unknow
   return absl::StrCat("unknown flag ", shown, Suggestion(app, name, "--"));
 }
 
-// Returns WithPlace() before the last step, which escapes it.
+// Does what WithPlace() does, but does not escape the line.
 std::string Placed(const CLI::App& app, const std::vector<std::string>& arguments,
                    absl::string_view message) {
   const std::string path = ConfigPath(app);
@@ -145,7 +145,7 @@ std::string Placed(const CLI::App& app, const std::vector<std::string>& argument
   return std::string(message);
 }
 
-// Returns FlagErrorLine() before the last step, which escapes it.
+// Does what FlagErrorLine() does, but does not escape the line.
 std::string Described(const CLI::App& app, const CLI::ParseError& error,
                       const std::vector<std::string>& arguments) {
   // CLI11's error about a setting in the file says "INI was not able to parse NAME".

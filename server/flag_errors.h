@@ -13,13 +13,13 @@ namespace softlookup::server {
 // file. If the file is at fault, the line begins with the place of the error: "FILE, line N: ", or
 // "FILE: " if no single line is known to be at fault. For an unknown flag, the line suggests a
 // known flag with a similar name. `arguments` are those that `app` has parsed, in any order. The
-// line has passed through cli::TerminalText(), because it quotes them and the file.
+// line has passed through cli::TerminalText(), because it quotes the arguments and the file.
 std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments);
 
 // Returns `message`, an error about the value of a flag. If the --config file sets that flag and no
-// argument does, puts the place in front, as FlagErrorLine() does. Escapes the line as it does,
-// too.
+// argument does, puts the place in front, as FlagErrorLine() does. Passes the line through
+// cli::TerminalText(), too.
 std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
                       absl::string_view message);
 

@@ -83,7 +83,7 @@ void AddAddresses(CLI::App& app, Flags& flags) {
       ->transform(address);
 }
 
-// Stores the value of --ephemeral, which has no field in Flags, in `is_ephemeral`.
+// Parsing stores the value of --ephemeral, which has no field in Flags, in `is_ephemeral`.
 void AddDirectories(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   app.add_option("--data-dir", flags.data_dir,
                  "Directory of all stores' data, for one server at a time");
@@ -102,7 +102,8 @@ void AddScanFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
-         "Instructions that scan rows: the CPU's vectors (simd, auto) or its matrix unit (amx)")
+         "Instructions that scan rows: the CPU's vectors (simd, auto), or also its matrix unit "
+         "(amx)")
       ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
   app.add_option("--share-queries", flags.share_queries,
@@ -151,11 +152,12 @@ void AddSecurityFlags(CLI::App& app, Flags& flags) {
   file("--auth", flags.auth,
        "JSON file of who may do what, made by softlookup auth add; without it, anyone may do "
        "anything");
-  file("--audit-log", flags.audit_log,
-       "File with a line for every change, backup call, failed login and denial");
-  app.add_flag("--insecure", flags.insecure,
-               "Allow listening beyond loopback without TLS or without --auth, on a trusted "
-               "network; else refused")
+  file(
+      "--audit-log", flags.audit_log,
+      "File that gets a line for each attempted change, each backup call, failed login and denial");
+  app.add_flag(
+         "--insecure", flags.insecure,
+         "Allow --listen beyond loopback without TLS or without --auth; for trusted networks only")
       ->group("Security");
 }
 
@@ -185,8 +187,7 @@ void AddCountLimits(CLI::App& app, Flags& flags) {
         "Maximum number of open gRPC connections; further ones are closed at once",
         std::int64_t{1} << 24);
   limit("--max-streams-per-connection", flags.streams_per_connection_max,
-        "Maximum number of calls in progress on a connection; its client holds more back until "
-        "some end",
+        "Maximum number of calls in progress on a connection; clients hold further calls back",
         1 << 24);
 }
 
@@ -198,11 +199,10 @@ void AddNumberLimit(CLI::App& app, const char* flag, double& value, const char* 
 
 void AddTimeLimits(CLI::App& app, Flags& flags) {
   constexpr double kDay = 86400;
-  AddNumberLimit(
-      app, "--max-waiting-work", flags.lookup_wait_ms_max,
-      "Milliseconds: a lookup is refused if its wait plus work exceed both this and 4x its work "
-      "alone",
-      0, 1000 * kDay);
+  AddNumberLimit(app, "--max-waiting-work", flags.lookup_wait_ms_max,
+                 "Refuse lookups whose wait plus work would exceed both these milliseconds and 4x "
+                 "the work alone",
+                 0, 1000 * kDay);
   AddNumberLimit(
       app, "--keepalive-seconds", flags.keepalive_seconds,
       "Seconds of silence before a connection is pinged; it is closed if no answer comes in 20 s",
@@ -211,11 +211,10 @@ void AddTimeLimits(CLI::App& app, Flags& flags) {
       app, "--handshake-timeout", flags.handshake_timeout_seconds,
       "Seconds for a new connection to begin HTTP/2, TLS handshake included; else it is closed",
       0.1, kDay);
-  AddNumberLimit(
-      app, "--stall-timeout", flags.stall_timeout_seconds,
-      "Seconds clients get to take a message, plus as many per whole MiB of an answer; else the "
-      "call ends",
-      0.1, kDay);
+  AddNumberLimit(app, "--stall-timeout", flags.stall_timeout_seconds,
+                 "Seconds a client has to take a message, plus as many per MiB of a unary answer; "
+                 "else the call ends",
+                 0.1, kDay);
   AddNumberLimit(app, "--receive-timeout", flags.receive_timeout_seconds,
                  "Seconds in which the first message of a call must arrive; else the call is ended",
                  0.1, kDay);
@@ -242,13 +241,14 @@ void AddMemoryLimits(CLI::App& app, Flags& flags) {
                  "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(RequestBytesToNumber, "SIZE"));
-  app.add_option(
-         "--ranking-memory", flags.limits.ranking_bytes_max,
-         "Maximum bytes in which running lookups keep the best rows for top_k; more are refused")
+  app.add_option("--ranking-memory", flags.limits.ranking_bytes_max,
+                 "Maximum bytes of top_k rows that all running lookups keep; lookups that need "
+                 "more are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--memory-limit", flags.limits.ram_bytes_max,
-                 "Refuse writes once all stores take this many bytes, such as 4GiB; 0: no limit")
+                 "Maximum bytes of all stores, such as 4GiB; writes that would exceed it are "
+                 "refused; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 }
@@ -266,10 +266,10 @@ void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddMemoryLimits(app, flags);
 }
 
-// Returns the arguments for CLI11: the environment's variables as flags, then the flags of the
-// command line, all in reverse order. If a flag occurs twice, CLI11 takes the last one, so the
-// command line overrides the environment. If CLI11 itself read the variables, the --config file
-// would override them.
+// Returns the arguments for CLI11: the flags' environment variables that are not empty, as flags,
+// then the command line's arguments, all in reverse order. If a flag occurs twice, CLI11 takes the
+// last one, so the command line overrides the environment. If CLI11 itself read the variables, the
+// --config file would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {

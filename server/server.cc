@@ -28,8 +28,8 @@ namespace {
 // a client that reads its connection has learned that it must connect elsewhere.
 constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 
-// Stop() refuses new calls until none has been in progress for kQuietBeforeShutdown, and at most
-// for kRefusingMax. Only then does gRPC begin to shut down.
+// Before gRPC begins to shut down, Stop() waits until no call has been in progress for
+// kQuietBeforeShutdown, but at most kRefusingMax. It refuses new calls meanwhile.
 constexpr absl::Duration kQuietBeforeShutdown = absl::Milliseconds(50);
 constexpr absl::Duration kRefusingMax = absl::Milliseconds(500);
 
@@ -174,7 +174,7 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
-  // This must come before anything opens files.
+  // Raises the limit on descriptors, so this must come before anything opens many files.
   const std::size_t connections_max =
       RaiseDescriptorLimitFor(static_cast<std::size_t>(flags.connections_max));
   if (connections_max < static_cast<std::size_t>(flags.connections_max)) {

@@ -34,8 +34,8 @@
 
 namespace softlookup::server {
 
-// A running server: makes its parts, which are the engine, gRPC with health and reflection, and the
-// operator's HTTP port, and starts and stops them in order.
+// A running server. Makes its parts, and starts and stops them in order. The parts are the engine,
+// gRPC with health and reflection, and the operator's HTTP port.
 class Server {
  public:
   // Listens, then loads the stores of the data directory. Until this returns, the health service
@@ -57,10 +57,11 @@ class Server {
   // the audit log.
   void Reload();
 
-  // Refuses new calls, except health checks. Ends the streams: each answers what it has read, then
-  // ends. Also ends calls whose first message has not come. Lets the other calls in progress end
-  // for up to `grace`, then cancels the rest. Returns once all calls are over. A call that makes a
-  // backup is over only when the backup has ended.
+  // Refuses new connections, and new calls except health checks. Ends the streams, except ReadRows:
+  // each answers the messages that it has read, then ends. Ends lookups that wait for a revision,
+  // and calls whose first message has not come. Lets the other calls in progress end for up to
+  // `grace`, then cancels the rest. Returns once all calls are over. A call that makes a backup is
+  // over only when the backup has ended.
   void Stop(absl::Duration grace);
 
  private:

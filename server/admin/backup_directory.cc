@@ -108,8 +108,8 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
 
-// Syncs each file in `directory`, which is the engine's copy of the data directory, and returns a
-// manifest of the files. A file that both directories share may not be on disk yet.
+// Syncs each file in `directory`, the engine's copy of the data directory, because files that both
+// directories share may not be on disk yet. Returns a manifest of the files.
 absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
   BackupManifest manifest;
   manifest.set_format(kFormat);

@@ -30,8 +30,8 @@ absl::Status BackupInProgress();
 // that a crash leaves behind is not taken for a whole one. The next Make() removes it. Thread-safe.
 class BackupDirectory {
  public:
-  // Copies the data directory to `directory`, which does not exist. May use another new directory
-  // beside it, with the further suffix .tmp, until the copy is complete.
+  // Copies the data directory to `directory`, which does not exist yet. May use another new
+  // directory beside it, with the further suffix .tmp, until the copy is complete.
   using Copy = absl::FunctionRef<absl::Status(const std::string& directory)>;
 
   // The first Make() creates the directory `path`.
@@ -40,8 +40,8 @@ class BackupDirectory {
   const std::string& path() const { return path_; }
 
   // Makes the backup `name`, which was begun at `begin`, of what `copy` copies. `name` must have
-  // passed CheckBackupName(). The backup is safe on disk when this returns. Removes the partial
-  // backup if it fails.
+  // passed CheckBackupName(). The backup is safe on disk when this returns. If this fails, it
+  // removes the partial backup.
   //
   // BACKUP_IN_PROGRESS if another Make(), perhaps of another process, is at work in the directory.
   // BACKUP_EXISTS if the name is taken. STORAGE_FAILED for errors of the file system. Also the

@@ -18,7 +18,7 @@
 
 namespace softlookup::server {
 
-// Makes the backups that callers ask for, one at a time, on a thread of their own. Thread-safe.
+// Makes the backups that callers ask for, one at a time, each on a thread of its own. Thread-safe.
 class Backups {
  public:
   // Does the same as Engine::CopyTo.
@@ -35,9 +35,9 @@ class Backups {
 
   // Makes a backup on a thread of its own. Admin.CreateBackup (admin.proto) describes the backup
   // and its errors. An empty `name` stands for the current time in UTC, such as 20240229T130500Z.
-  // `callback` runs once: on the backup's thread, or on the caller's if the backup cannot begin. It
-  // must be quick, because the next Create() waits for it. For the same reason it must not call
-  // Create().
+  // `callback` runs once: on the backup's thread, or on the caller's if the backup cannot begin.
+  // The next Create() waits until it has returned. So it must be quick, and must not call Create()
+  // itself.
   void Create(const std::string& name, Callback callback);
 
   // Returns the backups that are complete, oldest first.

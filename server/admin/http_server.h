@@ -55,7 +55,8 @@ class HttpServer {
   // memory. Returns false if accept() fails for that lack while no connection is open, or for
   // another reason that may last. The thread then accepts no connection for up to kAcceptPause.
   bool Accept(std::vector<Connection>& connections);
-  // Reads once, or writes, without waiting. Returns false if the connection is over.
+  // Reads at most once, then writes what the socket takes of the response. Does not wait. Returns
+  // false if the connection is over.
   bool Proceed(Connection& connection);
 
   const Answer answer_;

@@ -11,16 +11,16 @@
 // Shared by the listeners of the gRPC port and the HTTP port.
 namespace softlookup::server {
 
-// Connections to accept from one socket before other sockets get a turn.
+// Maximum number of connections to accept from one socket before other sockets get a turn.
 inline constexpr int kAcceptsAtOnce = 64;
-// Pause after an accept() that failed for lack of a descriptor or for another reason that may last.
+// Longest pause after an accept() that failed for lack of a descriptor or for another reason that
+// may last.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
-// Returns true if accept() can be called again at once after it failed with `error`. That is so if
-// a signal interrupted accept(), or if the connection that it was to return is lost. A lost
-// connection is no longer in the listener's queue. After any other error, the connection may stay
-// there. A caller that tries again at once could then loop for ever. The errors of the network are
-// those that accept(2) lists.
+// Returns true if accept() can be called again at once after it failed with `error`: a signal
+// interrupted it, or the connection that it was to return is lost and has left the listener's
+// queue. accept(2) lists the errors of lost connections. After any other error, the connection may
+// still be in the queue. A caller that tried again at once could then loop for ever.
 inline bool IsOfLostConnection(int error) {
   switch (error) {
     case ECONNABORTED:

@@ -8,7 +8,7 @@
 
 namespace softlookup::server {
 
-// The methods of the wire contract, of the operator's service, and of gRPC's health and reflection.
+// The methods of all services: SoftLookup, Admin, and gRPC's own health and reflection.
 enum class Method : std::uint8_t {
   kCreateStore,
   kGetStore,
@@ -34,7 +34,8 @@ enum class Method : std::uint8_t {
 };
 inline constexpr std::size_t kMethodCount = 21;
 
-// The right that a caller needs to call a method.
+// The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
+// identified.
 enum class Access : std::uint8_t { kNone, kRead, kWrite, kManage, kAdmin };
 
 struct MethodSpec {
@@ -42,11 +43,11 @@ struct MethodSpec {
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
   absl::string_view name;  // In metrics, the server log and the audit log.
   Access access;
-  // Whether the method changes what the server keeps. If true, its answer is sent even if too many
-  // bytes of other answers are unsent (UnsentAnswers), since the change is already made.
+  // Whether the method changes what the server keeps. If true, UnsentAnswers never refuses an
+  // answer of the method, because the change is already made.
   bool makes_changes;
-  // Whether each call leaves a line in the audit log. True of all methods that make changes, and of
-  // the whole Admin service.
+  // Whether each call leaves an audit line, even if it fails (see CallAuditor). True of all methods
+  // that make changes, and of the whole Admin service.
   bool is_audited;
 };
 

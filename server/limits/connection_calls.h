@@ -26,9 +26,8 @@ namespace softlookup::server {
 // client has acknowledged it, and a hostile client need not do so.
 class ConnectionCalls {
  public:
-  // Ends the connection of `peer`. `why` is the reason. It completes the sentence "cut the
-  // connection of PEER, which ...". ConnectionCalls calls this on the thread that counts a call,
-  // without holding mutex_.
+  // Ends the connection of `peer`. `why` completes the sentence "cut the connection of PEER, which
+  // ...". ConnectionCalls calls this on the thread that counts a call, without holding mutex_.
   using Cut = std::function<void(const std::string& peer, absl::string_view why)>;
   // Returns the current time, which never goes back.
   using TimeSource = std::function<absl::Time()>;
@@ -88,8 +87,8 @@ class ConnectionCalls {
   // Cuts the connection when its count reaches far_too_many().
   bool Add(const std::string& peer);
   void Remove(const std::string& peer);
-  // Returns the connection of `peer`, and adds it if it is new. First moves its ResetDetector on to
-  // the current time.
+  // Returns the connection of `peer`, and adds it if it is new. Moves its ResetDetector on to the
+  // current time. Calls ForgetIdle() when many connections are kept.
   Connection& Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets connections that have no call in progress and whose ResetDetector is idle.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -99,7 +98,7 @@ class ConnectionCalls {
   const TimeSource time_source_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
-  // Number of connections from which on Find() calls ForgetIdle().
+  // At this number of kept connections, Find() calls ForgetIdle().
   std::size_t size_before_sweep_ ABSL_GUARDED_BY(mutex_) = 1024;
 };
 

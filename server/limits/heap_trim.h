@@ -19,10 +19,10 @@ class TrimSchedule {
   // `resident_bytes` is what the process has before it serves its first client.
   explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
 
-  // Returns whether to trim at `now`, when the process has `resident_bytes`. Returns false if these
-  // are less than 32 MiB above the fewest that the process ever had. Otherwise returns true if they
-  // have grown by 32 MiB since the last trim, or once a pause after that trim is over. The pause is
-  // 1 second after a trim that followed such growth or returned 4 MiB. After any other trim, the
+  // Returns whether to trim at `now`, when the process has `resident_bytes`. Returns false if
+  // `resident_bytes` is less than 32 MiB above its minimum so far. Otherwise returns true if it has
+  // grown by 32 MiB since the last trim, or if a pause after that trim is over. The pause is 1
+  // second after a trim that followed such growth or returned 4 MiB. After any other trim, the
   // pause is twice the previous one, at most 64 seconds.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
   // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.

@@ -18,10 +18,9 @@ class ResetDetector {
   // Number of calls that a client may cancel in a second without being cut, whatever share of its
   // calls they are.
   static constexpr std::uint64_t kCancelledMax = 256;
-  // Number of cancelled and late calls together that a client may make in a second without being
-  // cut. A call is late if its client gave it too little time for any server to answer. This
-  // maximum is above kCancelledMax because late calls can be an honest mistake, such as a wrong
-  // unit for deadlines.
+  // As kCancelledMax, but for cancelled and late calls together. A call is late if its client gave
+  // it too little time for any server to answer. This maximum is higher, because late calls can be
+  // an honest mistake, such as a wrong unit for deadlines.
   static constexpr std::uint64_t kCancelledOrLateMax = 2048;
 
   // Moves the counts on to the second of `now`. Call this before OnEnd() and OnCancel().

@@ -24,11 +24,11 @@ namespace softlookup::server {
 class StallWatch {
  public:
   // A client has `timeout` for a message, and as much again for each whole MiB of the size that
-  // OnStart() is given. If the client needs longer, its call is ended, up to a quarter of `timeout`
-  // late. If the process did not run for a quarter of `timeout` or longer, that time does not
-  // count. With an infinite `timeout`, no call is watched. `what` says in the status message what
-  // the client has failed to do, such as "the client has not taken a message". `clock` must outlive
-  // this.
+  // OnStart() is given. If the client needs longer, its call is ended, with a delay of at most a
+  // quarter of `timeout`. If the process did not run for a quarter of `timeout` or longer, that
+  // time does not count. With an infinite `timeout`, no call is watched. `what` says in the status
+  // message what the client has failed to do, such as "the client has not taken a message". `clock`
+  // must outlive this.
   StallWatch(absl::Duration timeout, std::string what, const Clock& clock = Clock::Steady());
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;

@@ -17,8 +17,8 @@
 namespace softlookup::server {
 
 // Refuses requests of a tenant that exceeds its rates of requests and rows. A tenant is a store's
-// name up to its first '/'. What a tenant does not use is saved up, but never more than a second's
-// worth. Thread-safe.
+// name up to its first '/', or the whole name if it has none. What a tenant does not use is saved
+// up, but never more than a second's worth. Thread-safe.
 class TenantLimits {
  public:
   // If more than `tenants_max` tenants are active within about a second, all tenants beyond these
@@ -26,8 +26,8 @@ class TenantLimits {
   explicit TenantLimits(const Rates& rates, std::size_t tenants_max = 65536)
       : rates_(rates), tenants_max_(tenants_max) {}
 
-  // Returns the tenant of a store, as a part of the store's name. No store's name is longer than
-  // kNameLengthMax, so the rest of a longer name is left out.
+  // Returns the tenant of the store named `store`, as a view into `store`. Cuts it to
+  // kNameLengthMax bytes, because no store has a longer name.
   static absl::string_view TenantOf(absl::string_view store);
 
   // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup

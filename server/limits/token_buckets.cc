@@ -6,7 +6,8 @@ namespace softlookup::server {
 namespace {
 
 // Returns the time until a bucket has enough to take `count`. The bucket has `left` now, in seconds
-// of `rate`. Returns zero if `left` is enough, or if `rate` is 0, which means no limit.
+// of `rate`. Returns zero if `left` is enough, if `count` is 0, or if `rate` is 0, which means no
+// limit.
 absl::Duration WaitFor(double left, double count, double rate) {
   if (rate <= 0 || count <= 0) return absl::ZeroDuration();
   return absl::Seconds(std::max(0.0, std::min(1.0, count / rate) - left));

@@ -12,8 +12,8 @@
 
 namespace softlookup::server {
 
-// Counts the bytes of answers to unary calls that gRPC has and that clients have not taken yet.
-// Add() can refuse an answer that would exceed a maximum. Small answers are not counted.
+// Counts the bytes of unary calls' answers that gRPC holds until clients take them. Add() can
+// refuse an answer that would exceed a maximum. UnsentAnswer does not count small answers.
 // Thread-safe.
 class UnsentAnswers {
  public:

@@ -34,9 +34,9 @@ class Workers {
   // Runs `task` on a thread, in the turn of `caller`. QUEUE_FULL, and the task is dropped, if too
   // many tasks wait, or too many of `caller`.
   absl::Status Post(absl::string_view caller, Task task);
-  // Like Post(), but never refuses. For tasks of a stream, which would have to end if one were
-  // refused. The stream must have no other task waiting here, so that each stream adds at most one
-  // task.
+  // Like Post(), but never refuses. For tasks of a stream: the stream would have to end if one of
+  // them were refused. The stream must have no other task waiting here, so that each stream adds at
+  // most one task.
   void PostNext(absl::string_view caller, Task task);
 
  private:

@@ -25,7 +25,8 @@ struct CallInfo {
 // What is logged about a slow lookup.
 struct LookupFacts {
   const v1::LookupRequest& request;
-  absl::string_view store;               // Set even if a later request of a stream names none.
+  // The store's name. A later request of a stream may leave it out of `request`.
+  absl::string_view store;
   const LookupResult* result = nullptr;  // Null if the lookup failed.
   const LookupReport& report;
 };
@@ -36,7 +37,7 @@ class CallLog {
   // Logs how many lines of each kind were left out since the last line of that kind.
   ~CallLog();
 
-  // Logs a call that was answered with `status`, if the server is to blame for that failure.
+  // Logs a call that was answered with `status`, if that is a failure of the server or its disk.
   // Otherwise does nothing.
   void LogFailure(const CallInfo& call, absl::Duration duration, const absl::Status& status);
   // Logs a lookup that was slow.

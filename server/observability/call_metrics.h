@@ -37,7 +37,7 @@ class CallMetrics {
 
   // Counts an answer that came `duration` after its request. Calls CountRejection().
   void CountAnswer(Method method, std::chrono::nanoseconds duration, const absl::Status& status);
-  // Counts `status` if its code is RESOURCE_EXHAUSTED or UNAVAILABLE.
+  // Counts `status` by its reason, if its code is RESOURCE_EXHAUSTED or UNAVAILABLE.
   void CountRejection(const absl::Status& status);
   void CountSlowLookup() { slow_lookup_count_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -25,7 +25,7 @@ class CallObserver {
   void OnBegin(Method method) { metrics_.OnBegin(method); }
   void OnEnd(Method method) { metrics_.OnEnd(method); }
 
-  // `status` is the answer to a call, or to a message of a stream, that came at `begin`. Call this
+  // A call, or a message of a stream, came at `begin` and is answered with `status`. Call this
   // before the answer is passed to gRPC.
   void OnAnswer(const CallInfo& call, SteadyTimePoint begin, const absl::Status& status) {
     CountAnswer(call, begin, status);
@@ -34,7 +34,7 @@ class CallObserver {
   void OnLookup(const CallInfo& call, SteadyTimePoint begin, const absl::Status& status,
                 const LookupFacts& facts);
   // Call this before the server ends a stream with `status`, if `status` answers none of its
-  // messages. Counts only a rejection, no answer.
+  // messages. Counts `status` as a rejection, if it is one, but not as an answer.
   void OnStreamCut(const absl::Status& status) { metrics_.CountRejection(status); }
 
   const CallMetrics& metrics() const { return metrics_; }

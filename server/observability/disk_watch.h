@@ -23,8 +23,8 @@ struct DiskSpace {
   std::uint64_t size_bytes = 0;
 };
 
-// Returns the space of the disk of the directory at `path`, named `directory`. Returns nullopt if
-// the directory does not exist or cannot be read.
+// Returns the space of the disk that the directory at `path` is on. `directory` is its label.
+// Returns nullopt if the directory does not exist or cannot be read.
 std::optional<DiskSpace> ReadDiskSpace(std::string directory, const std::string& path);
 
 // Figures about the disks that a server writes to.

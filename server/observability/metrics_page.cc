@@ -79,7 +79,8 @@ void AddCalls(const CallMetrics& calls, Page& page) {
   for (std::size_t i = 0; i < kMethodCount; ++i) {
     methods.emplace_back(NameOf(static_cast<Method>(i)), calls.CountsOf(static_cast<Method>(i)));
   }
-  page.Begin("softlookup_calls_total", MetricType::Counter, "Calls that were answered.");
+  page.Begin("softlookup_calls_total", MetricType::Counter,
+             "Answers to calls. Each message of StreamAppend or StreamLookup counts as a call.");
   for (const auto& [method, counts] : methods) {
     for (std::size_t code = 0; code < CallMetrics::kCodeCount; ++code) {
       const std::uint64_t count = counts.answers_by_code[code];
@@ -90,41 +91,42 @@ void AddCalls(const CallMetrics& calls, Page& page) {
     }
   }
   page.Begin("softlookup_call_duration_seconds", MetricType::Histogram,
-             "From a call's request to its answer.");
+             "Time from a request to its answer.");
   for (const auto& [method, counts] : methods) {
     page.Add(counts.duration, kPerNanosecond, {{"method", method}});
   }
   page.Begin("softlookup_calls_in_progress", MetricType::Gauge, "Calls that are not over.");
   for (const auto& [method, counts] : methods) page.Add(counts.in_progress, {{"method", method}});
   page.Begin("softlookup_rejected_total", MetricType::Counter,
-             "Answers with RESOURCE_EXHAUSTED or UNAVAILABLE.");
+             "Answers and ends of streams with RESOURCE_EXHAUSTED or UNAVAILABLE.");
   for (const CallMetrics::ReasonCount& rejections : calls.RejectionCounts()) {
     page.Add(rejections.count, {{"reason", std::string(rejections.reason)}});
   }
   page.Counter("softlookup_slow_lookups_total", calls.slow_lookup_count(),
-               "Lookups that took --slow-lookup-ms or longer.");
+               "Lookups that took --slow-lookup-ms or longer, without the wait for a revision.");
 }
 
 void AddLookups(const EngineStats& stats, Page& page) {
   page.Histogram("softlookup_lookup_queue_seconds", stats.lookup_queue_time, kPerNanosecond,
                  "How long lookups waited for a thread, or to share a pass.");
   page.Histogram("softlookup_lookup_compute_seconds", stats.lookup_compute_time, kPerNanosecond,
-                 "How long the work of lookups took.");
+                 "How long a lookup's selection of rows and its pass took.");
   page.Histogram("softlookup_pass_queries", stats.pass_queries, kAsIs,
-                 "Queries that went over a store's rows together.");
+                 "Number of queries in a pass.");
   page.Histogram("softlookup_pass_lookups", stats.pass_lookups, kAsIs,
-                 "Lookups that went over a store's rows together.");
-  page.Counter("softlookup_scanned_rows_total", stats.scanned_rows, "Rows that passes went over.");
+                 "Number of lookups in a pass.");
+  page.Counter("softlookup_scanned_rows_total", stats.scanned_rows, "Rows that passes scanned.");
   page.Counter("softlookup_scanned_bytes_total", stats.scanned_bytes,
-               "Bytes of the rows that passes went over.");
+               "Bytes of the rows that passes scanned.");
   page.Counter("softlookup_sketched_rows_total", stats.sketched_rows,
-               "Rows that passes bounded by their sketches.");
+               "Rows that first looks bounded by sketches of their keys.");
   page.Counter("softlookup_skipped_blocks_total", stats.skipped_blocks,
-               "Blocks that passes skipped, by the balls of their keys.");
+               "Blocks that first looks skipped, by the balls around their keys.");
   page.Counter("softlookup_summed_rows_total", stats.summed_rows,
-               "Rows whose values lookups added up.");
-  page.Gauge("softlookup_waiting_lookups", stats.waiting_lookups,
-             "Lookups and long projections that wait for a thread.");
+               "Rows whose values lookups added up, once per head query.");
+  page.Gauge(
+      "softlookup_waiting_lookups", stats.waiting_lookups,
+      "Jobs that wait for a thread: lookups, Attends, long projections, selections of rows.");
   page.Gauge("softlookup_waiting_work", stats.waiting_work,
              "Multiply-adds of what waits for a thread or a pass.");
 }
@@ -145,9 +147,9 @@ void AddStores(const EngineStats& stats, std::int64_t ram_bytes_max, Page& page)
   page.Gauge("softlookup_stores", stats.stores, "Stores that are served.");
   page.Gauge("softlookup_rows", stats.rows, "Rows ever appended to the stores.");
   page.Gauge("softlookup_live_rows", stats.live_rows, "Rows of the stores that are not deleted.");
-  page.Gauge("softlookup_store_bytes", stats.store_bytes, "Memory that the stores take.");
+  page.Gauge("softlookup_store_bytes", stats.store_bytes, "Bytes that the stores take.");
   page.Gauge("softlookup_memory_used_bytes", stats.ram_used_bytes,
-             "Memory that the stores take, with the appends that wait.");
+             "Bytes of the stores, of waiting appends and of top_k rows of running lookups.");
   page.Gauge("softlookup_memory_limit_bytes", ram_bytes_max, "--memory-limit; 0 is no limit.");
 }
 
@@ -162,16 +164,16 @@ void AddDisks(const DiskStats& disks, Page& page) {
     page.Add(space.size_bytes, {{"directory", space.directory}});
   }
   page.Begin("softlookup_newest_backup_time_seconds", MetricType::Gauge,
-             "When the newest backup was made, in Unix time; 0 if there is none.");
+             "When the newest backup began, in Unix time; 0 if there is none.");
   if (disks.newest_backup.has_value()) {
     page.Add(absl::ToDoubleSeconds(*disks.newest_backup - absl::UnixEpoch()));
   }
 }
 
 void AddProcess(const ProcessStats& process, Page& page) {
-  page.Gauge("process_resident_memory_bytes", process.resident_bytes(), "Physical memory.");
+  page.Gauge("process_resident_memory_bytes", process.resident_bytes(), "Resident bytes.");
   page.Gauge("process_open_fds", process.open_fds(), "Open file descriptors.");
-  page.Gauge("process_max_fds", process.max_fds(), "The most file descriptors.");
+  page.Gauge("process_max_fds", process.max_fds(), "Maximum number of open file descriptors.");
   page.Counter("process_cpu_seconds_total", absl::ToDoubleSeconds(process.cpu_time()),
                "Processor time, in user and system mode.");
   page.Gauge("process_start_time_seconds",

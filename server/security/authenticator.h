@@ -29,12 +29,12 @@ struct Credentials {
 };
 
 // Returns the credentials of a call. UNAUTHENTICATED if it has `authorization` metadata that is not
-// exactly one bearer token.
+// exactly one bearer token, or a token that is too long.
 absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context);
 
 // Who makes a call, and what it may do, as of one version of the auth rules.
 struct Caller {
-  // `identity` and `usage` are null if the server has no auth rules: every caller may do
+  // `identity` and `usage` are null if the server has no auth rules. Every caller may then do
   // everything.
   std::shared_ptr<const Identity> identity;
   std::shared_ptr<IdentityUsage> usage;
@@ -48,7 +48,7 @@ struct Caller {
   }
 };
 
-// Identifies callers by the auth rules of now. Thread-safe.
+// Identifies callers by the current auth rules. Thread-safe.
 class Authenticator {
  public:
   // Identifies callers by `rules` from now on.
@@ -58,7 +58,8 @@ class Authenticator {
   bool requires_identity() const { return version_.load(std::memory_order_acquire) > 0; }
 
   // Returns the caller with these credentials. If they have a token, the certificate is ignored.
-  // UNAUTHENTICATED if no identity has them. Without rules, returns a caller without an identity.
+  // UNAUTHENTICATED if they belong to no identity, or the certificate to several. Without rules,
+  // returns a caller without an identity.
   absl::StatusOr<Caller> Identify(Credentials credentials) const;
 
   // Whether the rules have changed since `caller` was identified. Its credentials may then stand
@@ -71,7 +72,8 @@ class Authenticator {
   std::atomic<std::uint64_t> version_{0};  // Of the rules. 0: there are none.
   mutable absl::Mutex mutex_;
   std::shared_ptr<const AuthRules> rules_ ABSL_GUARDED_BY(mutex_);
-  // Under the same lock as the rules, so that a caller gets the limits of the rules that know it.
+  // Guarded by the lock of rules_, so that a usage gets its limit from the rules that identified
+  // its caller.
   mutable IdentityUsages usages_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -13,9 +13,9 @@
 
 namespace softlookup::server {
 
-// Loads files, such as certificates, private keys and auth rules, again when they change. Files
-// that belong together form a set, which is loaded as one. If a set cannot be loaded, what was
-// loaded before stays in use. The error is logged once, not at each check.
+// Loads files again when they change, such as certificates, private keys and auth files. Files that
+// belong together form a set, which is loaded as one. If a set cannot be loaded, what was loaded
+// before stays in use. The error is logged once, not at each check.
 class FileWatcher {
  public:
   // Loads the contents of a set's files, which are in the order of its paths. Must change nothing

@@ -12,15 +12,16 @@
 
 namespace softlookup::server {
 
-// Keeps the usage of each identity by its name, so that it outlives a change of the auth rules. Not
-// thread-safe.
+// Keeps the usage of each identity under its name, so that the usage outlives a change of the auth
+// rules. Not thread-safe.
 class IdentityUsages {
  public:
   // Returns the usage of the identity of this name, and makes it at `now` if it is new. Sets the
   // limit of its bytes in flight to that of `identity`.
   std::shared_ptr<IdentityUsage> Of(const Identity& identity, absl::Time now);
 
-  // Forgets the names that `rules` does not have. Callers that hold their usage keep it.
+  // Forgets the usages of identities that `rules` does not have. Callers that hold such a usage
+  // keep it.
   void KeepOnly(const AuthRules& rules);
 
  private:

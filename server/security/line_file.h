@@ -31,7 +31,7 @@ class LineFile {
 
   std::string path_;
   FileDescriptor file_;
-  bool is_line_cut_ = false;  // Whether the file ends with a part of a line.
+  bool is_line_cut_ = false;  // Whether this left a part of a line at the end of the file.
 };
 
 }  // namespace softlookup::server
