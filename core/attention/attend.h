@@ -14,8 +14,8 @@ namespace softlookup {
 // scanned by itself, and the blocks' states are merged in the order of positions.
 //
 // If `cancel` is cancelled, returns its status. No thread then works on for more than 10 ms.
-// Returns RESOURCE_EXHAUSTED if the answer is larger than task.answer_bytes_max. The error states a
-// lower bound on the answer's bytes.
+// Returns RESOURCE_EXHAUSTED if the answer is sure to take more than task.answer_bytes_max bytes.
+// The error states a lower bound on the answer's bytes.
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,
                                        const CancelToken& cancel);
 

@@ -28,7 +28,7 @@ struct MemoryPair {
   std::uint64_t position = 0;
 };
 
-// Attention of a batch of T queries over the rows of some blocks.
+// Attention of T queries over the rows of some blocks.
 struct AttentionTask {
   ResolvedOptions options;
   MatrixView queries;          // [T, key_dim], finite.
@@ -42,7 +42,7 @@ struct AttentionTask {
   // The age of a row is age_end - 1 - position.
   std::uint64_t age_end = 0;
   std::optional<MemoryPair> memory;
-  // Most bytes that the answer may take on the wire. A larger answer is refused.
+  // An answer that is sure to take more bytes than this on the wire is refused.
   std::int64_t answer_bytes_max = 0;
   // The matrix unit that scans the blocks that fit its integer tiles. Unset: vector registers scan
   // all blocks. All tasks of a process must have the same value. Otherwise equal tasks could get
@@ -82,9 +82,9 @@ struct AttentionAnswer {
 // What a pass has scanned, skipped and looked at. A round is a set of head queries that the pass
 // takes through all blocks together (shared_pass.h).
 struct ScannedRows {
-  // A round that scans all rows for any of its head queries adds each row once, however many tasks
-  // the round has. A second look scans only panels that the first look left. It adds the rows of
-  // these panels once for each tile of head queries.
+  // If a round scans all rows for any of its head queries, it adds each row once, however many
+  // tasks it has. Each tile of head queries with a second look also adds the rows that are scanned
+  // for it: those of its candidate panels, or of whole blocks (second_look.h).
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Bytes of these rows in the store's storage type.
   // Rows of the blocks whose sketches first looks read, counted once for each round. A round adds

@@ -46,8 +46,8 @@ double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const 
 }
 
 // By Cauchy and Schwarz, the exact product with a centre is between -|query| |centre| and |query|
-// |centre|. HighestIn takes a product that lies between the exact one and that plus twice the error
-// of CentreProducts.
+// |centre|. HighestIn takes at least the exact product, and at most twice the error of
+// CentreProducts more.
 BallBounds::Span BallBounds::SpanOf(const BallsRange& balls) const {
   if (score_ != Score::kDot && score_ != Score::kScaledDot) return {};
   constexpr double kRounding = 16 * kBallRounding;
@@ -68,7 +68,8 @@ double BallBounds::HighestCosineIn(const kernels::KeyBall& ball, double product)
   const double cosine = std::sqrt(1 - sine * sine);
   const double to_centre = std::max(-1.0, product / (norm_ * ball.centre_norm));
   if (to_centre >= cosine) return 1;
-  // The cosine of the angle between the query and the centre, less the angle that the ball covers.
+  // The cosine of the difference of two angles: the one between the query and the centre, and the
+  // one that the ball covers.
   return to_centre * cosine + std::sqrt(1 - to_centre * to_centre) * sine + kBallRounding;
 }
 

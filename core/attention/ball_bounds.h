@@ -11,8 +11,8 @@ namespace softlookup {
 
 // Bounds over all balls of some blocks.
 struct BallsRange {
-  double depth_min = std::numeric_limits<double>::infinity();  // Of radius - |centre|.
-  double reach_max = 0;                                        // Of radius + |centre|.
+  double depth_min = std::numeric_limits<double>::infinity();  // The least radius - |centre|.
+  double reach_max = 0;                                        // The largest radius + |centre|.
 
   void Add(const kernels::KeyBalls& balls) {
     for (const kernels::KeyBall& ball : balls) {
@@ -36,8 +36,8 @@ class BallBounds {
     double lowest = -std::numeric_limits<double>::infinity();
     double highest = std::numeric_limits<double>::infinity();
   };
-  // Returns bounds on HighestIn(ball) for every ball of a range, wherever its centre is. They are
-  // infinite for scores other than products.
+  // Returns bounds on HighestIn(ball) for every ball of a range, in whatever direction its centre
+  // lies. They are infinite for all scores but DOT and SCALED_DOT.
   Span SpanOf(const BallsRange& balls) const;
 
  private:

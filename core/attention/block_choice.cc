@@ -53,8 +53,9 @@ double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBl
   return likely;
 }
 
-// Returns the kNearMax sketched blocks of the largest bounds, or all if there are fewer. Sorts them
-// by the logit that their best row is likely to reach, largest first.
+// Takes the blocks that IsSketched holds for and whose bounds are finite. Returns the kNearMax of
+// them that have the largest bounds, or all if there are fewer. Sorts these by the logit that their
+// best row is likely to reach, largest first.
 std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& query,
                                      absl::Span<const PositionedBlock* const> blocks,
                                      absl::Span<const double> highest) {
@@ -77,11 +78,11 @@ std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& quer
   return nearest;
 }
 
-// Returns a bound on NearBlock::likely of all blocks: the largest finite of the bounds `highest`,
+// Returns an upper bound on NearBlock::likely of all blocks: the largest finite bound in `highest`,
 // or a little more. It is -inf if no bound is finite.
 double LikelyMax(absl::Span<const double> highest) {
   // If a ball covers the query's direction, its bound on cosines has no margin for roundings. The
-  // bound on its centre can have one. So LikelyIn can exceed HighestIn by about 2^-41 of it.
+  // bound on its centre can have one. So LikelyIn can exceed a block's bound by about 2^-41 of it.
   constexpr double kRounding = 0x1p-38;
   double largest = -kInfiniteLogit;
   for (const double bound : highest) {
@@ -160,8 +161,8 @@ BlockChoice ChooseBlocks(
   };
   const double margin = MarginOf(plan, goal, RowCount(blocks));
   double cut = goal.threshold.none_below;
-  // tries[0].likely, below, is at most the largest finite bound, up to roundings. If not even a cut
-  // made of that bound skips enough, none does, and NearestBlocks need not be called.
+  // LikelyMax is at least tries[0].likely, below. If not even a cut made of LikelyMax skips enough,
+  // one made of tries[0].likely does not, either. NearestBlocks then need not be called.
   if (goal.ranks != LookGoal::kAllRanks &&
       !skips_enough(std::max(cut, LikelyMax(highest) - margin))) {
     return choice;

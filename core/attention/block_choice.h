@@ -36,16 +36,16 @@ struct BlockChoice {
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
-// Returns false if ChooseBlocks would skip none of the blocks, whatever BoundBlocks finds. `balls`
-// must cover the balls of all blocks, and the blocks must have row_count rows together.
+// Returns false only if ChooseBlocks would skip none of the blocks, whatever BoundBlocks finds.
+// `balls` must cover the balls of all blocks, and the blocks must have row_count rows together.
 bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRange& balls,
                    const LookGoal& goal, std::int64_t row_count);
 
-// Chooses the blocks to read by `highest`, which BoundBlocks has set. Ignores goal.first_rows: the
-// caller must give blocks that hold these rows an infinite bound. panel_bounds(block) returns upper
-// bounds on the logits of a block's panels, valid until its next call. ChooseBlocks calls it for a
-// few blocks. The choice depends only on blocks with rows of the query, not on those of other tasks
-// in the pass.
+// Chooses the blocks to read, from the bounds `highest` that BoundBlocks has set. Ignores
+// goal.first_rows: the caller must give blocks that hold these rows an infinite bound.
+// panel_bounds(block) must return upper bounds on the logits of a block's panels, valid until its
+// next call. ChooseBlocks calls it for at most a few blocks. The choice depends only on blocks with
+// rows of the query, not on those of other tasks in the pass.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,

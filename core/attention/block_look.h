@@ -17,16 +17,17 @@ class BlockLook {
 
   // Makes room for the bounds of all blocks. Call this once the looks have begun.
   void Begin();
-  // Bounds the logits of whole blocks of the pass, [begin, end), for the looks of a tile. Calls for
-  // different tiles or blocks may run at the same time.
+  // Bounds the logits of whole blocks of the pass, [begin, end), for the looks of a tile that may
+  // skip blocks. Calls for different tiles or blocks may run at the same time.
   void Bound(std::int64_t begin, std::int64_t end, std::int64_t tile);
   // Chooses the blocks that each of the tile's looks reads. Call this once all blocks are bounded
   // for the tile. Sets the reference of the masses for looks that skip blocks. Calls for different
   // tiles may run at the same time.
   void Choose(std::int64_t tile);
 
-  // Returns bounds on the logits of the rows of each block of the pass, for the look numbered
-  // `look`. They are infinite as long as the blocks are not bounded.
+  // Returns upper bounds on the logits of each block of the pass, for the look numbered `look`. A
+  // bound is infinite if Bound was not called or the block has no balls, and after Choose also if
+  // the block has some of the query's first goal.first_rows rows.
   const std::vector<double>& highest_of(std::int64_t look) const {
     return highest_[static_cast<std::size_t>(look)];
   }

@@ -20,7 +20,7 @@ namespace softlookup {
 
 inline constexpr double kInfiniteLogit = std::numeric_limits<double>::infinity();
 
-// One query in one head: the head's part of the query's components.
+// One query in one head: its components, its range of positions, and its collectors.
 struct HeadQuery {
   const float* components = nullptr;
   float magnitude = 0;                             // Largest |component|.
@@ -52,8 +52,8 @@ struct ScanPlan {
 
 // What a scan has to know about the scans before and after it on the same thread.
 struct ScanOrder {
-  // False only if this thread's last call of ScanBlock was for the same block. The scan may then
-  // reuse the operands that the last call packed for the matrix unit. True is always safe.
+  // May be false only if this thread's last call of ScanBlock was for the same block. The scan may
+  // then reuse the operands that the last call packed for the matrix unit. True is always safe.
   bool is_first_of_block = true;
   // Parts of panels that the scan prefetches, for itself or for later scans: while_scoring while it
   // scores keys, while_summing while it adds up values.
@@ -63,14 +63,15 @@ struct ScanOrder {
 
 // Scans one block for a tile: 1 to kTileQueries queries of one head. Overwrites states[q] with the
 // state over this block alone. If plan.sum_values is set, overwrites sums[q *
-// PaddedValueDim(value_dims.count) + i] with component i of the query's weighted sum of values. The
-// bits of a query's results do not depend on the other queries.
+// PaddedValueDim(value_dims.count) + i] with component i of the query's weighted sum of values.
+// Adds rows to the queries' collectors. The bits of a query's results do not depend on the other
+// queries.
 //
 // Without fine_panels, errors of logits stay within LogitErrorMax (error_budget.h). With
 // fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q]. In
-// the other panels, logits come from the fastest float32 sums, whatever their errors. All logits
-// are formed in float64 if more than half of the bits are set, or if Float32SumsFor returns
-// nothing.
+// the other panels, logits come from the fastest float32 sums, whatever their errors. All logits of
+// a query are formed in float64 if more than half of the block's panels have their bits set, or if
+// Float32SumsFor returns nothing.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,
                const std::uint64_t* fine_panels = nullptr);

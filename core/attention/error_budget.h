@@ -12,8 +12,8 @@ namespace softlookup {
 
 // The error that roundings of weights and of sums of values add where all rows are scanned. They
 // move a sum of values that cancel by up to 1e-6. They move a sum of equal values by up to 2e-6,
-// which is more than this. The whole error still stays within its bound, because errors of logits
-// hardly move an answer whose values are equal.
+// which is more than kSumError. The whole error still stays within its bound, because errors of
+// logits hardly move an answer whose values are equal.
 inline constexpr double kSumError = 1e-6;
 // The same error where a second look leaves rows out. The values that are added up may be equal,
 // while the values left out are far from them. So the errors of sums and those of logits can reach
@@ -54,11 +54,11 @@ inline LookBudget LookBudgetOf(const ResolvedOptions& options) {
           .rows = error_max / 4};
 }
 
-// Returns a bound on the error that rounding alone makes. `looks`: whether a first look has left
-// rows out.
-inline double ArithmeticError(const ResolvedOptions& options, bool looks) {
-  return looks ? LookBudgetOf(options).coarse_logits + kLookSumError
-               : LogitErrorMax(options) + kSumError;
+// Returns a bound on the error that rounding alone makes. `looked` must be true if a first look
+// chose the rows to scan.
+inline double ArithmeticError(const ResolvedOptions& options, bool looked) {
+  return looked ? LookBudgetOf(options).coarse_logits + kLookSumError
+                : LogitErrorMax(options) + kSumError;
 }
 
 }  // namespace softlookup

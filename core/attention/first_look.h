@@ -16,13 +16,14 @@
 namespace softlookup {
 
 // Finds the panels of 16 rows that can matter to the answers of a round's head queries. This is the
-// first of two looks at the rows. The second look (second_look.h) scans these panels alone.
+// first of two looks at the rows. The second look (second_look.h) scans these panels, and for some
+// head queries whole blocks that have many of them.
 //
-// BeginLooks says which head queries have a look. BlockLook then skips blocks that cannot matter.
-// SampleLook bounds the panels of a few of the other blocks, and ends the looks that would not save
-// time. PanelLook bounds the panels of all other blocks, and chooses those that remain. These
-// classes read balls and sketches of the keys, and hardly any key.
-// docs/decisions/0021-two-looks.md has the proof.
+// BeginLooks says which head queries have a look. BlockLook finds the blocks that a look can skip.
+// For a look that skips none, SampleLook bounds the panels of a few blocks, and ends the look if it
+// would not save time. PanelLook bounds the panels of all blocks that a look does not skip, and
+// chooses the panels that can matter. These classes read balls and sketches of the keys, and hardly
+// any key. docs/decisions/0021-two-looks.md has the proof.
 //
 // Whether a head query has a look, and which panels remain, depends only on the query and its
 // task's options and blocks. Other queries and threads make no difference.
@@ -38,9 +39,9 @@ class FirstLook {
            PanelLook::BoundBytesMax(blocks_);
   }
 
-  // Looks at the rows for a round that has begun, and sets round.candidates. These stay valid until
-  // the next call. Returns false if there are none: all rows are to be scanned for every head
-  // query.
+  // Looks at the rows for a round that has begun. Sets round.candidates of each head query for
+  // which not all rows are to be scanned. They stay valid until the next call. Returns false if
+  // there is no such head query.
   bool Run(const PassThreads& threads, HeadQueryRound& round);
 
   // Returns the blocks of the pass that have candidates of some head query, ascending. Call this
@@ -53,8 +54,8 @@ class FirstLook {
 
  private:
   void ChooseBlocks(const PassThreads& threads);
-  // Looks at the panels of look.blocks() for all looks, and lets `look` choose. It is a SampleLook
-  // or a PanelLook. Returns false if the look has ended for every head query.
+  // Calls look.LookAt for all of look.blocks() and all tiles, then look.Choose for each tile.
+  // `look` is sample_look_ or panel_look_. Returns false if no look of the round continues.
   template <typename SampleOrPanelLook>
   bool LookAtPanels(const PassThreads& threads, SampleOrPanelLook& look);
   void CountBlocks();

@@ -20,7 +20,7 @@ struct HeadQueryState {
   PartialState state;
   // True if a first look chose the rows to scan, so that rows may have been left out.
   bool looked = false;
-  // The running memory as a row. Unset unless the mode is LINEAR and no top_k selects rows. A
+  // The running memory as a row. Set only in LINEAR mode without a top_k that selects rows. A
   // collector ranks rows by logit, but the memory's weight is a multiple of its logit. So the
   // memory is kept here instead.
   std::optional<CountedRow> unranked_memory;
@@ -32,8 +32,8 @@ struct HeadQueryState {
 // Several threads may work on different head queries at the same time.
 class HeadQueries {
  public:
-  // `task` must outlive this object. With weights ALL, all head queries together collect at most
-  // `collected_rows_max` rows.
+  // `task` must outlive this object. With weights ALL and no top_k that selects rows, scans stop
+  // collecting once all head queries together have collected `collected_rows_max` rows.
   HeadQueries(const AttentionTask& task, std::int64_t collected_rows_max);
 
   const AttentionTask& task() const { return task_; }
@@ -49,24 +49,25 @@ class HeadQueries {
   // values, because such states have no sums to merge.
   Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Returns an upper bound on the bytes that the collectors of one head query take. With weights
-  // ALL, returns 0 unless top_k selects rows, because the limit on the answer bounds such a list.
+  // Returns an upper bound on the bytes that the collectors of one head query take. A list of
+  // weights ALL does not count if no top_k selects rows: the limit on the answer bounds it.
   std::int64_t CollectorBytes() const;
   // Returns the plan for scans of a head query. All queries of a head have the same plan.
   ScanPlan PlanOf(std::int64_t head_query);
 
-  // Returns a head query without collectors: its components, what they amount to, and its rows.
+  // Returns a head query without collectors: its components, the numbers that depend on them, and
+  // its range of positions.
   HeadQuery Measure(std::int64_t head_query) const;
-  // Returns the state of a head query before the first row is scanned, with the task's running
-  // memory merged into it. `measured` must come from Measure(). If sums_values(), `sums` must have
-  // head_value_dim() zeros, and Begin adds the memory's weighted value to them. Adds the query's
-  // collectors to `collectors`, which must outlive the state.
+  // Returns the state of a head query before the first row is scanned. If the task has a running
+  // memory that counts, the memory is merged into the state, and its weighted value into `sums`.
+  // `measured` must come from Measure(). If sums_values(), `sums` must have head_value_dim() zeros.
+  // Adds the query's collectors to `collectors`, which must outlive the state.
   HeadQueryState Begin(std::int64_t head_query, const HeadQuery& measured,
                        std::deque<TopRows>& collectors, double* sums) const;
   // Completes the state of a head query after a second look, which counted only the rows that it
-  // scanned. Sets counted_rows to the number of all rows that may count. Adds the weight of the
-  // rows left out, of which `ln_left_out` is the logarithm (Candidates), to left_out. With a
-  // min_score, changes neither.
+  // scanned. Sets `looked`. Without a min_score, also sets counted_rows to the number of all rows
+  // that may count, and adds exp(ln_left_out - max_logit) to left_out. `ln_left_out` must be that
+  // of the query's Candidates.
   void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
 
  private:

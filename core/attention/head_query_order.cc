@@ -5,9 +5,9 @@
 namespace softlookup {
 namespace {
 
-// Returns true if head queries with the plans `a` and `b` can be scanned together. All options that
-// are not compared decide only ranges of positions and lists. All tasks of a pass have the same
-// dimensions and matrix unit.
+// Returns true if head queries with the plans `a` and `b`, of equal heads, can be scanned together.
+// Options that are not compared decide only ranges of positions and lists of weights. All tasks of
+// a pass have the same dimensions and matrix unit.
 bool AreEqual(const ScanPlan& a, const ScanPlan& b) {
   const ResolvedOptions &x = a.options, &y = b.options;
   return x.score == y.score && x.temperature == y.temperature && x.mode == y.mode &&

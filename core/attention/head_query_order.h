@@ -29,7 +29,7 @@ class HeadQueryOrder {
     std::int64_t query = 0;
   };
 
-  // `tasks` are those of the pass. Each must have a query, and outlive this object.
+  // `tasks` are those of the pass. Each must have at least one query, and outlive this object.
   explicit HeadQueryOrder(absl::Span<PassTask* const> tasks);
 
   // Returns the next head query, or nothing at the end.

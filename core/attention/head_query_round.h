@@ -24,7 +24,7 @@ struct HeadQueryRound {
   std::vector<HeadQuery> queries;
   std::vector<HeadQueryState> states;
   std::vector<double> sums;  // [head query][sums_stride]
-  // What a first look leaves to scan. Not owned. Null: all rows are scanned.
+  // What a first look leaves to scan. Not owned. Null for a head query whose rows are all scanned.
   std::vector<const Candidates*> candidates;
   std::deque<TopRows> collectors;  // Of all head queries. `queries` and `states` refer to them.
 
@@ -45,12 +45,13 @@ struct HeadQueryRound {
 
   // Sets `queries` for the head queries `refs`. The other vectors are of no use before Begin().
   void Measure(const PassThreads& threads);
-  // Sorts `refs` and `queries` of each head of each task by their float32_errors, which mostly
-  // decide their precision paths. A kernel scores together only queries of one path, so a tile of
-  // several paths takes more time. Leaves causal tasks alone: their neighbouring queries share most
-  // rows. Call this between Measure() and Begin(), when there is little to move.
+  // Sorts `refs` and `queries` within each head of each task, by the first of the float32_errors,
+  // which mostly decide a query's precision path. A kernel scores together only queries of one
+  // path, so a tile of several paths takes more time. Leaves causal tasks alone: their neighbouring
+  // queries share most rows. Call this between Measure() and Begin(), when there is little to move.
   void SortByErrors();
-  // Sets the other vectors, before any row is looked at or scanned.
+  // Sets the other vectors, and the collectors of `queries`. Call this before any row is looked at
+  // or scanned.
   void Begin();
   // Gives the head queries a new order: the i-th becomes the one that is at index order[i] now.
   void Sort(absl::Span<const std::int64_t> order);

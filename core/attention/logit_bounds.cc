@@ -10,9 +10,9 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A bound is a sum of a few float32 terms, from which a reference is subtracted. Rounding moves it
-// by less than this part of `size` in LogitBounds(), which bounds the reference as well as the
-// terms.
+// A bound is a sum of a few float32 terms, from which a reference is subtracted for a mass.
+// Rounding moves the result by less than this part of `size` in LogitBounds(). `size` bounds the
+// magnitudes of the terms and of the reference.
 constexpr double kRounding = 0x1p-18;
 
 bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }

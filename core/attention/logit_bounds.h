@@ -16,7 +16,7 @@ namespace softlookup {
 struct SketchBounds {
   float error_max = 0;           // Of |k - s c|.
   float relative_error_max = 0;  // Of |k - s c| / |k|.
-  float norm_max = 0;            // Of |k|.
+  float norm_max = 0;            // Of |k| rounded to float32.
 
   void Add(const kernels::SketchView& sketch);
 };
@@ -47,18 +47,18 @@ class LogitBounds {
   double euclidean_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };
 
-// Returns a bound on the rounding error of a logit that is formed in float64 and is not much larger
-// than `logit`.
+// Returns a bound on the rounding error of a logit that is formed in float64, and whose magnitude
+// is not much larger than that of `logit`.
 inline double LogitRounding(double logit) { return 1e-6 + std::abs(logit) * 1e-12; }
 
-// Bounds on the logit of any row. `likely_highest` is a logit that only a row much like the query
-// reaches.
+// Bounds on the logit of any row. Only a row much like the query has a logit of at least
+// likely_highest.
 struct LogitRangeOfRows {
   double lowest = 0;
   double highest = 0;
   double likely_highest = 0;
 };
-// `norm_max` must be at least as large as the norm of every key.
+// Returns the range for rows whose keys have norms of at most norm_max.
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max);
 
 // The terms of a block's bounds that BoundPanels takes, and buffers for the terms that a sketch

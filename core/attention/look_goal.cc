@@ -46,8 +46,8 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
     goal.ranks =
         static_cast<std::int64_t>(std::min<std::uint64_t>(options.top_k, LookGoal::kAllRanks));
   }
-  // With a min_score, all rows that count are kept anyway. If top_k selects rows, the list has only
-  // the selected rows.
+  // Two lists need no first rows. With a min_score alone, all rows that count are kept anyway. If
+  // top_k selects rows, the list has only the selected rows.
   if (lists_best && !HasMinScore(options) && (plan.sum_values || (is_hard && options.top_k == 0))) {
     goal.first_rows = options.top_weights;
   }
@@ -116,15 +116,17 @@ bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
   if (!goal.weighs_all) {
     return goal.ranks < LookGoal::kAllRanks || goal.threshold.none_below > range.lowest;
   }
-  // Rows can be left out only if row_count rows of the lowest logit weigh less than `part` times
-  // one row of the highest.
+  // LookBudget::panels is the part of all weight that may be left out. If one row has the highest
+  // logit and all others have the lowest, these can be left out only if they fit that part. If they
+  // do not, no look is made.
   const double ln_part = std::log(LookBudgetOf(options).panels);
   if (!(range.lowest < range.highest + ln_part - std::log(static_cast<double>(row_count)))) {
     return false;
   }
   // Most rows are likely to have logits near the middle of the range. For products, that is the
-  // logit of a key at a right angle to the query. A look pays only if such rows can be left out: if
-  // all rows with that logit weigh less than `part` times kBestPart of all rows with the highest.
+  // logit of a key at a right angle to the query. A look pays only if such rows can be left out
+  // beside the best rows. So row_count rows of the middle logit have to weigh less than that part
+  // of kBestPart * row_count rows of the highest logit.
   const double middle = std::midpoint(range.lowest, range.highest);
   return middle < range.highest + ln_part + std::log(kBestPart);
 }

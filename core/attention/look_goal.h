@@ -18,9 +18,9 @@ namespace softlookup {
 struct LookGoal {
   static constexpr std::int64_t kAllRanks = std::numeric_limits<std::int64_t>::max();
 
-  // True if the answer is a softmax over all rows. Panels may then be left out if their mass
-  // (panel_choice.h) fits the error budget. The rows that `ranks` and `first_rows` ask for are kept
-  // in any case.
+  // True if the answer is a softmax over all rows. Panels may then be left out as long as their
+  // masses together (panel_choice.h) fit the error budget. The rows that `ranks` and `first_rows`
+  // ask for are kept in any case.
   bool weighs_all = false;
   // How many rows of the largest logits to keep. kAllRanks: all rows that min_score lets count.
   std::int64_t ranks = 0;
@@ -29,15 +29,15 @@ struct LookGoal {
   // How many rows of the lowest positions to keep. A list of weights can reach rows of weight 0,
   // and lists these by position.
   std::int64_t first_rows = 0;
-  // Whether the scan adds up values. If not, a scan of all rows takes float64 throughout. So a
-  // second look pays even if few panels are left out.
+  // Whether the scan adds up values. If not, a scan of all rows takes float64 throughout. So after
+  // a look at all blocks, a second look pays even if few panels are left out.
   bool sums_values = false;
 };
 
 LookGoal LookGoalOf(const ScanPlan& plan);
 
-// Most panels that a second look may score in float64, as a part of all panels. With more, a scan
-// of all rows is likely to take less time.
+// Most panels that a second look may score in float64 if values are added up, as a part of all
+// panels. With more, a scan of all rows is likely to take less time.
 inline constexpr double kFinePartMax = 0.25;
 // Returns the most panels that may remain for a second look to pay, as a part of all panels. If
 // more remain, a second look pays only where a scan of all rows would take float64.
@@ -50,19 +50,20 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
                     const HeadQuery& query,
                     absl::FunctionRef<void(std::size_t b, std::int64_t panel)> visit);
 
-// Returns false if a first look cannot serve the task. That is so if every row has a weight
-// (LINEAR) or is listed, if logits depend on ages, or for running memories. It is also so if a
-// partial answer needs rows that a whole answer does not. `selects_rows` is
-// HeadQueries::selects_rows().
+// Returns false if a first look cannot serve the task, in these cases:
+// - Every row has a weight (LINEAR) or is listed (weights ALL without top_k or min_score).
+// - Logits depend on ages, or the task has a running memory.
+// - The task wants partial answers, and these need rows that a whole answer does not.
+// `selects_rows` is HeadQueries::selects_rows().
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 
 // Returns the part of the mass that may be in panels scored in the fastest arithmetic. It is 0 if
-// no panel may be. Keys must have norms of at most norm_max.
+// no panel may be. The keys of these panels must have norms of at most norm_max.
 double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
                   double norm_max);
 
-// Returns false if no row can be left out of row_count rows whose logits lie in `range`, or if so
-// few are likely to be that a look would not pay.
+// Returns false if the range of logits shows that few of row_count rows, or none, are likely to be
+// left out. A look would then not pay.
 bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
                  const LogitRangeOfRows& range, std::uint64_t row_count);
 

@@ -71,8 +71,8 @@ class PanelBounder {
   std::array<float, kernels::kTileQueries * kStride> bounds_;
 };
 
-// Returns true if the block has a sketch and the query attends to all rows of the block. Only then
-// do the sketch's bounds hold for these rows and no others.
+// Returns true if the block has a sketch, and all its rows are at positions that the query attends
+// to. Otherwise the sketch's bounds would include other rows.
 bool IsSketched(const PositionedBlock& block, const HeadQuery& query);
 
 }  // namespace softlookup

@@ -22,10 +22,10 @@ struct ResolvedOptions {
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kNone;
   std::int64_t top_weights = kTopWeightsDefault;
-  double max_error = 0;  // 0: kErrorBoundDefault.
+  double max_error = 0;  // Less than kErrorBoundDefault counts as that.
 };
 
-// Returns the options with the defaults filled in. If one is out of its range, returns
+// Returns the options with the defaults filled in. If a value is out of its range, returns
 // INVALID_ARGUMENT, which names the field as `options.…`.
 absl::StatusOr<ResolvedOptions> ResolveOptions(const AttentionOptions& options, Score default_score,
                                                double default_temperature, const Limits& limits);

@@ -29,7 +29,8 @@ constexpr float kUnknownMass = std::numeric_limits<float>::infinity();
 
 std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kDroppedMantissaBits; }
 
-// Masses below this prove nothing, because BoundPanels rounds up the smallest powers to 2^-126.
+// Masses below this prove nothing, because BoundPanels raises the smallest exponentials to about
+// 2^-126.
 constexpr float kProvingMassMin = 0x1p-100f;
 
 // Returns the smallest mass in the bin.
@@ -53,10 +54,10 @@ std::optional<float> BoundOfRank(absl::Span<const float> bounds, std::int64_t co
 
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part, double kept_mass, double left_out) {
-  // Most panels are tiny: all of these together have at most a quarter of `part` of the mass. They
-  // are left out, and get no bin. `bounds` also has zeros, for blocks that only other tasks of the
-  // pass attend to. So the choice must not depend on the number of bounds, or on where a panel
-  // stands among them.
+  // Most panels are tiny: their bounds are below tiny_max. All of these together have at most a
+  // quarter of `part` of the mass. They are left out, and get no bin. `bounds` also has zeros, for
+  // blocks that only other tasks of the pass attend to. So the choice must not depend on the number
+  // of bounds, or on where a panel stands among them.
   const std::int64_t panel_count = kernels::CountBoundsFrom(bounds, kAllMasses);
   const double tiny = part * mass_known / static_cast<double>(4 * panel_count + 1);
   const float tiny_max = tiny < kProvingMassMin ? 0 : static_cast<float>(std::min(tiny, 1e30));
@@ -99,7 +100,7 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   const std::size_t first_kept = skip(0, part * choice.mass, choice.left_out);
   double coarse = 0;
   choice.fine_cut = EdgeOf(skip(first_kept, coarse_part * choice.mass, coarse));
-  // Panels without rows are never kept.
+  // Panels of which no row counts are never kept.
   choice.cut = std::max(std::min(EdgeOf(first_kept), static_cast<float>(kept_mass)), kAllMasses);
   choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
   if (first <= last) std::fill(&sums[first], &sums[last] + 1, 0.0);
@@ -125,7 +126,7 @@ float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count) {
   const std::optional<float> ranked = BoundOfRank(bounds, rank_count, kProvingMassMin);
   if (!ranked) return kAllMasses;
-  // A panel of mass S has a row whose bound on its logit is at least
+  // A panel whose bound on its mass is S has a row whose bound on its logit is at least
   // reference + ln(S / kMassPerBestRowMax).
   constexpr double kMassPerBestRowMax = kernels::kPanelRows * kernels::kMassExcess;
   const double reached = lower_of(reference + std::log(*ranked / kMassPerBestRowMax));

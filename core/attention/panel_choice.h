@@ -11,8 +11,9 @@ namespace softlookup {
 
 // Choices of the panels that a second look scans: those whose bound is at least `cut`.
 
-// The mass of a row is exp(logit - reference), for a reference that the caller chooses. The cut
-// kAllMasses chooses all panels except those of which no row counts.
+// The mass of a row is exp(logit - reference), for a reference that the caller chooses. The mass of
+// a panel is the sum over its rows that count. The cut kAllMasses chooses all panels except those
+// of which no row counts.
 inline constexpr float kAllMasses = std::numeric_limits<float>::denorm_min();
 
 struct MassChoice {
@@ -58,8 +59,8 @@ RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double
                         std::int64_t rank_count, LogitThreshold threshold = {});
 
 // Does the same as ChooseByRank without a threshold, but takes bounds on masses, as BoundPanels
-// makes them. Returns the cut. It is kAllMasses if the masses are too small to prove anything, so
-// that all panels with rows are chosen.
+// makes them. Returns the cut. It is kAllMasses, which chooses all panels with rows that count, if
+// too few masses are large enough to prove anything.
 float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count);
 

@@ -19,8 +19,8 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A thread keeps the memory of its last look's bounds for its next look, up to this many bytes.
-// Otherwise the operating system would have to clear new pages for each look.
+// A thread keeps the vector of its last PanelLook's bounds for its next one, if it has at most this
+// many bytes. Otherwise the operating system would have to clear new pages for each pass.
 constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
 std::vector<float>& SpareBounds() {
   thread_local std::vector<float> spare;
@@ -55,7 +55,7 @@ void PanelLook::Begin() {
   }
   // LookAt sets no bounds where the task has no block, or past a block's last panel. Those keep
   // their initial value: a mass of 0 here, or a largest logit of -inf below. Without clear(),
-  // resize() would copy the bounds of the last round to larger memory.
+  // resize() would copy the bounds of the last round to the larger vector.
   bounds_.clear();
   bounds_.resize(size);
   for (std::int64_t i = 0; i < std::ssize(looks_.all()); ++i) {

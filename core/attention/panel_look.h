@@ -43,15 +43,17 @@ class PanelLook {
  private:
   // Sets read_blocks_.
   void FindReadBlocks();
-  // Chooses the candidates of looks_[index], which weighs all rows. Decides whether it continues.
+  // Chooses the candidates of looks_[index], whose goal weighs all rows. Decides whether the look
+  // continues.
   void ChooseByMassOf(const RoundLooks::Tile& tile, std::int64_t index);
-  // The same, for a look that does not weigh all rows.
+  // Does the same for a look whose goal does not weigh all rows.
   void ChooseByRankOf(const RoundLooks::Tile& tile, std::int64_t index);
   // Makes candidates of the panels that hold the first goal.first_rows rows.
   void KeepFirstRows(std::int64_t index);
   // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(std::int64_t index);
-  // Scores the panel of the largest finite bound, and a few panels of infinite bounds, in float64.
+  // `bounds` are on masses. Scores the panel of the largest finite bound, and a few panels of
+  // infinite bounds, in float64.
   // Returns the largest logit and the largest log-sum-exp of a panel. These may come from different
   // panels.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,

@@ -16,8 +16,7 @@ namespace softlookup {
 // Several threads may work on different head queries at the same time. Continues() is thread-safe.
 class PassTask {
  public:
-  // `task` and `cancel` must outlive this object. With weights ALL, all head queries together
-  // collect at most `collected_rows_max` rows.
+  // `task` and `cancel` must outlive this object. `collected_rows_max` is as in HeadQueries.
   PassTask(const AttentionTask& task, const CancelToken& cancel, std::int64_t collected_rows_max)
       : cancel_(cancel), head_queries_(task, collected_rows_max) {}
 

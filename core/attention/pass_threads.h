@@ -9,7 +9,8 @@
 
 namespace softlookup {
 
-// Runs the loops of a pass: on all threads if the pass is large, else on the calling thread.
+// Runs the loops of a pass on the calling thread. Idle threads of the pool help if the pass is
+// large.
 class PassThreads {
  public:
   // `pool` must outlive this object. A pass is large if it costs more than kInlineCostMax.

@@ -57,8 +57,8 @@ bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const H
          LogitError(Int8Error(plan, block, query), plan) <= LogitErrorMax(plan.options);
 }
 
-// Returns an upper bound on the error of a score whose sum is formed by kFloat32Sums[sums_index].
-// `key_norm` is at least the norm of the key.
+// Returns an upper bound on the error of a score whose sum is formed by kFloat32Sums[sums_index],
+// not yet multiplied by ScaleOf. `key_norm` is at least the norm of the key.
 double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_norm,
                     std::size_t sums_index) {
   if (plan.options.score == Score::kCosine) {
@@ -99,8 +99,9 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   return {.sums = SumsBy::kFloat32Runs, .float32_sums_index = *sums_index};
 }
 
-// Returns true if the sums of `path` may be float32: errors of logits then still stay within
-// LogitErrorMax.
+// Returns true if the sums of `path` may be written as float32. This rounds sums of integers, so
+// errors of logits must then still stay within LogitErrorMax. The sum of one run is float32
+// already.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;

@@ -31,8 +31,8 @@ struct PrecisionPath {
 };
 
 // Returns the fastest path whose errors of logits stay within LogitErrorMax (error_budget.h). The
-// path depends only on the plan, the query and the block, never on other queries of the batch.
-// `rows` must be RowsOf(block, query).
+// path depends only on the plan, the query and the block, never on other queries. `rows` must be
+// RowsOf(block, query).
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
@@ -52,7 +52,7 @@ double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double ke
 // - Rounding could change which rows answer (HARD, top_k, min_score).
 // - Weights are logits (LINEAR).
 // - The head has few components.
-// - The score is a cosine, and the block has no sketch with the norms of its keys.
+// - The score is a cosine, and the query is 0 or the block has no sketch with its keys' norms.
 // - A term or an inverse norm could leave float32's range.
 // The index depends only on the plan, the query and the block.
 std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const PositionedBlock& block,
@@ -65,8 +65,8 @@ bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_
 
 kernels::Term TermOf(Score score);
 
-// Returns the factor of a score besides its sum: 1 / sqrt(components) for SCALED_DOT, 1 for all
-// other scores.
+// Returns 1 / sqrt(components of the head) for SCALED_DOT, by which its sum is multiplied, and 1
+// for all other scores.
 double ScaleOf(const ScanPlan& plan);
 
 // A term is a product or a squared difference of one component. If no |term| is above

@@ -71,8 +71,8 @@ class RoundLooks {
   // `blocks` must outlive this object.
   explicit RoundLooks(const AlignedBlocks& blocks) : blocks_(blocks) {}
 
-  // Removes all looks. Those that are added from now on are for head queries of `round`, which must
-  // not change as long as the looks go on.
+  // Removes all looks and tiles. Looks that are added from now on are for head queries of `round`,
+  // which must not change as long as the looks go on.
   void Begin(const HeadQueryRound& round);
   void Add(Look look) { looks_.push_back(std::move(look)); }
   // Makes a tile of the looks [begin, end). `begin` must be the end of the tile before, or 0.
@@ -105,7 +105,8 @@ class RoundLooks {
   bool ShareTask(const Look& a, const Look& b) const {
     return round_->refs[a.query].task_index == round_->refs[b.query].task_index;
   }
-  // Returns the rows that the task of the look's head query has in a block of the pass, or null.
+  // Returns the block of the look's task at block `block` of the pass, or null if the task has none
+  // there.
   const PositionedBlock* BlockOf(const Look& look, std::int64_t block) const {
     return blocks_.Of(round_->refs[look.query].task_index, block);
   }

@@ -49,7 +49,7 @@ class RoundScan {
   void ScanItem(const WorkItem& item);
   // Scans the item's block work_.blocks[at] for a tile of head queries from `query` on. Returns the
   // head query after the tile. `is_first` must be true in the item's first call for a block.
-  // ScanTile sets it to false when it scans the whole block, so that later scans can tell.
+  // ScanTile sets it to false when it scans a tile of head queries that scan all rows.
   std::int64_t ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query, bool& is_first);
   // Merges the window's states into the round's, one merge group after another. Within a group,
   // merges all states into the first one, and then the first one into the round's.

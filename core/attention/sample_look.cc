@@ -26,7 +26,7 @@ std::int64_t SampleLook::BoundBytesMax(const AlignedBlocks& blocks) {
 void SampleLook::Begin() {
   const auto count = static_cast<std::size_t>(blocks_.count());
   std::vector<bool> is_sampled(count);
-  const Look* last = nullptr;  // The last look that reads all blocks.
+  const Look* last = nullptr;  // The last look so far that reads all blocks.
   for (const Look& look : looks_.all()) {
     if (look.skips()) continue;
     const bool is_of_same_task = last != nullptr && looks_.ShareTask(*last, look);
@@ -132,9 +132,9 @@ bool SampleLook::SavesMost(const RoundLooks::Tile& tile, int number,
   const double part = LookBudgetOf(plan.options).panels;
   const double likely_mass = std::exp(look.range.likely_highest - best) / kStride;
   if (!look.needs_float64 || look.coarse_part == 0) {
-    // The look then pays only if most panels are left out. No panel is left out whose mass is above
-    // `part` of all. Counting such panels takes no exponentials. kRounding is more than those of
-    // the masses below.
+    // The look then pays only if enough panels are left out. A panel whose mass is above `part` of
+    // all is kept. Counting such panels takes no exponentials. kRounding is more than the roundings
+    // of the masses below.
     constexpr double kRounding = 1e-3;
     const double mass_max = std::max(static_cast<double>(sample.size()), likely_mass);
     const double cut = best + std::log(part * mass_max) + kRounding;

@@ -11,8 +11,9 @@
 
 namespace softlookup {
 
-// Bounds the panels of a sample of the blocks for each look of a round. The sample costs little. It
-// shows whether a look at all blocks can save time, and gives the reference of the masses.
+// Bounds the panels of a sample of the blocks for each look of a round that reads all blocks. The
+// sample costs little. It shows whether a look at all blocks can save time, and gives the reference
+// of the masses (panel_choice.h).
 //
 // A look that skips blocks needs no sample: BlockLook has set its reference, and skipping saves
 // enough time.
@@ -35,9 +36,9 @@ class SampleLook {
   // Bounds the panels of blocks()[begin, end) for the tiles [tile_begin, tile_end). Calls for
   // different tiles or blocks may run at the same time.
   void LookAt(std::int64_t begin, std::int64_t end, std::int64_t tile_begin, std::int64_t tile_end);
-  // Call this for each tile once all of blocks() are looked at. Decides which of the tile's looks
-  // continue. All rows are scanned for the others. Sets the reference of the masses. Calls for
-  // different tiles may run at the same time.
+  // Call this for each tile once all of blocks() are looked at. Of the tile's looks that read all
+  // blocks, decides which continue, and sets the reference of their masses. All rows are scanned
+  // for the others. Calls for different tiles may run at the same time.
   void Choose(std::int64_t tile);
 
   // Copies the sample's bounds on logits for looks[index], which reads all blocks, to their places
@@ -48,9 +49,9 @@ class SampleLook {
   // The sample is made of the blocks whose numbers are multiples of this.
   static constexpr std::int64_t kStride = 16;
 
-  // Returns the finite bounds of the sample's panels for the look looks_[index], and also those of
-  // -inf, which are of panels without rows that count. Leaves out bounds of +inf, which tell
-  // nothing. Returns none if no bound is above -inf.
+  // Returns the bounds of the sample's panels for the look looks_[index], without those of +inf,
+  // which tell nothing. A bound of -inf is that of a panel without rows that count. Returns none if
+  // all are -inf.
   std::vector<float> SampleOf(std::int64_t index) const;
   // Returns false if the sample shows that a look will hardly save time. `number` is the index of
   // the head query in the tile.

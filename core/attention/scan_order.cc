@@ -37,9 +37,10 @@ ScanOrder ScanOrderOf(const TileScan& scan, const AlignedBlocks& blocks, const R
   }
   if (!first.task->head_queries().sums_values()) return order;
   // A core can have only few fetches under way, so fetches are spread over all its computing. If
-  // several tiles scan a block, each fetches a part of the next block. A single tile fetches its
-  // own block's values and the next block's keys. Rows that no tile fetched, for instance because a
-  // tile was not scanned, are read when they are scanned.
+  // several tiles of an item scan a block, each fetches a part of the next block. On the item's
+  // first block, the first of them fetches its own block's values instead of its part of the next
+  // block's. A single tile fetches its own block's values and the next block's keys. Rows that no
+  // tile fetched, for instance because a tile was not scanned, are read when they are scanned.
   const bool is_alone = scan.begin == scan.item_begin && scan.end == scan.item_end;
   const bool is_fetched = scan.block > scan.item_blocks.begin && !is_alone;
   if (scan.is_first_of_block && !is_fetched) {

@@ -165,7 +165,7 @@ std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
   std::uint64_t kept_by_any = 0;
   for (int q = 0; q < query_count; ++q) {
     if (scratch.kept[q] != 0) coarse[q] = Float32SumsFor(plan, block, queries[q], kInfiniteLogit);
-    // If no float32 sums serve the query, all its panels are fine: scored in float64, with exact
+    // If no float32 sums serve the query, all its candidates are scored in float64, with exact
     // norms.
     if (coarse[q] == kFloat64) scratch.fine[q] = scratch.kept[q];
     kept_by_any |= scratch.kept[q];
@@ -197,7 +197,8 @@ kernels::LogitSummary LogitsOf(const ScanPlan& plan, const PositionedBlock& bloc
                              scratch.logits.data());
 }
 
-// Adds up the values of the rows with logits of at least row_cut, by their softmax weights.
+// Adds up the values of the rows with logits of at least row_cut, by their softmax weights. Also
+// sets the sums of weights in `state`, which cover all rows of scratch.runs.
 void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double row_cut,
                    CandidateScratch& scratch, PartialState& state, double* sums) {
   std::int64_t count = 0;

@@ -28,24 +28,23 @@ struct Candidates {
   // includes panels below `cut`, if their block is scanned whole. The default: float64 scores all
   // panels.
   float fine_cut = std::numeric_limits<float>::lowest();
-  // The values of rows with smaller logits are left out.
+  // The values of rows with smaller logits need not be added up.
   double row_cut = -std::numeric_limits<double>::infinity();
-  // The logarithm of an upper bound on the sum of exp(logit) over all rows left out. Rows of
-  // skipped blocks are included. -inf: no row is left out, or the answer does not depend on the
-  // weights of rows left out.
+  // The logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks and of
+  // panels left out. -inf: there are none, or the answer does not depend on their weights.
   double ln_left_out = -std::numeric_limits<double>::infinity();
 
-  // The block must have a place.
+  // Returns the bounds of a block's panels. The block must have a place.
   const float* bounds_of(std::int64_t block) const {
     return bounds + (places == nullptr ? block : places[block]) * block_stride;
   }
 };
 
-// Scans the candidate panels of one block for a tile of queries, as ScanBlock does. For queries
-// with many candidates in the block, scans the whole block, if values are added up and no rows are
-// ranked. `block_index` is the index of the block in the pass. A state counts only rows of the
-// panels that are scanned. If no row counts, the query's sums may stay unset. Returns the number of
-// rows scanned for any of the queries.
+// Does what ScanBlock does for a tile of queries, but scans only their candidate panels of the
+// block. Scans the whole block for a query with many candidates in it, if values are added up and
+// no rows are ranked. `block_index` is the index of the block in the pass. A state counts only rows
+// of the panels that are scanned. If no row counts, the query's sums may stay unset. Returns the
+// number of rows scanned for any of the queries.
 std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& block,
                             std::int64_t block_index, const HeadQuery* queries,
                             const Candidates* const* candidates, int query_count,

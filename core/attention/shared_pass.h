@@ -25,14 +25,14 @@ inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 
 // Takes the head queries of several tasks through the rows of a store, one round after another.
 //
-// A round takes some head queries through all blocks, and reads each block once for all their
-// tasks. FirstLook finds what has to be scanned for them, and RoundScan scans it in windows. The
-// pass bounds the bytes that the states of a round and of a window take.
+// A round takes some head queries of any tasks through all blocks together. FirstLook finds what
+// has to be scanned for them, and RoundScan scans it in windows. The pass bounds the bytes that the
+// states of a round and of a window take.
 class SharedPass {
  public:
   // `answers` are those to the tasks of the pass. TaskAnswer::Begin must have succeeded for all of
-  // them. Their tasks must be over rows of one store, and have a query each. The answers must
-  // outlive the pass.
+  // them. Their tasks must be as for AttendTogether, and each have at least one query. The answers
+  // must outlive the pass.
   SharedPass(absl::Span<TaskAnswer* const> answers, ForkJoinPool& pool);
 
   // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile. Returns
@@ -41,16 +41,15 @@ class SharedPass {
 
  private:
   bool AnyTaskContinues() const;
-  // Takes the head queries of the next round. At the end it takes none.
+  // Sets round_.refs to the head queries of the next round. Leaves it empty if there are none left.
   void TakeRound();
   void RunRound();
   // Sorts the round's head queries: first those that scan all rows, then those that scan
   // candidates. A tile has head queries of one kind only, so sorting makes tiles larger.
   void SortByLook();
-  // Sets work_. The round must be sorted.
+  // Sets work_. Head queries that scan all rows must come first in the round.
   void CutRound();
-  // Scans the round, and stops early once all tasks are cancelled. Returns whether it was scanned
-  // to its end.
+  // Scans the round. Returns false, without going on, once all tasks are cancelled.
   bool ScanRound();
   void FinishRound();
   // Returns the answer to the task of a head query of the round.

@@ -43,7 +43,7 @@ bool SortInSteps(std::vector<T>& items, const Less& less, PassTask& task) {
 }  // namespace
 
 TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
-    // An answer with one row more than fit is refused, so collecting more than that is useless.
+    // An answer that lists more rows than fit is refused. So it is enough to collect one row more.
     : pass_task_(task, cancel, task.answer_bytes_max / kWeightBytesMin + 1) {}
 
 absl::Status TaskAnswer::Begin() {
@@ -173,8 +173,8 @@ void TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
 }
 
 // Lists the weights of `rows`, the best rows, and of `others`. In LINEAR mode, `others` has the
-// running memory. In other modes, it has the rows of the lowest positions, because a list orders
-// rows of weight 0 by position. A row that is in both is listed once.
+// running memory or nothing. In other modes, it has the rows of the lowest positions if the list
+// may need them: it orders rows of weight 0 by position. A row that is in both is listed once.
 void TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              const std::vector<CountedRow>& rows,
                              const std::vector<CountedRow>& others) {

@@ -16,7 +16,7 @@ namespace softlookup {
 
 // Makes the answer to a task from what a pass has found for each of its head queries.
 //
-// Several threads may work on different head queries at the same time.
+// Several threads may call FinishHeadQuery for different head queries at the same time.
 class TaskAnswer {
  public:
   // `task` and `cancel` must outlive this object.
@@ -29,8 +29,8 @@ class TaskAnswer {
   // Returns the task as the pass knows it.
   PassTask& pass_task() { return pass_task_; }
 
-  // Adds the bytes of the weights that a head query lists to the answer's size. An answer that is
-  // too large is refused. Not thread-safe.
+  // Counts the least bytes that the listed weights of a head query take in the answer. Take()
+  // refuses an answer that is too large. Not thread-safe.
   void CountListed(const HeadQueryState& found);
   // Writes the results of a head query to the answer. Does nothing if the answer is too large or
   // the task is cancelled.

@@ -33,8 +33,8 @@ class TopRows {
     return SizeMax(capacity) * static_cast<std::int64_t>(sizeof(CountedRow));
   }
 
-  // Returns false if `row` cannot rank among the first `capacity` rows, so that Add() would leave
-  // it out. Once false for a row, it stays false.
+  // Returns false only if `row` cannot rank among the first `capacity` rows, so that Add() would
+  // leave it out. Once false for a row, it stays false.
   bool Wants(const CountedRow& row) const {
     return Rank(row) >= threshold_.load(std::memory_order_relaxed);
   }

@@ -13,7 +13,8 @@ namespace softlookup {
 struct BlockRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  bool ends_group = false;  // The last block is the last scan block of its merge group.
+  // True if the round scans no later block of the last block's merge group.
+  bool ends_group = false;
 };
 
 // What a round of a pass has to scan, and how many threads scan it.
@@ -32,7 +33,7 @@ struct WorkCut {
 
 // The blocks that a round scans, and how their scan is cut into work items.
 struct RoundWork {
-  // The blocks of the pass that have rows to scan for some head query, ascending.
+  // The blocks of the pass that may have rows to scan for some head query, ascending.
   std::vector<std::int64_t> blocks;
   WorkCut cut;  // Its block numbers are indices in `blocks`.
 
@@ -43,8 +44,9 @@ struct RoundWork {
   }
 };
 
-// Cuts the work of a round so that all threads have items. Overwrites `cut`. group_of(i) must
-// return the merge group of block i in [0, block_count). Blocks of one group must be neighbours.
+// Cuts the work of a round so that all threads have items, as far as there is enough work.
+// Overwrites `cut`. group_of(i) must return the merge group of block i in [0, block_count). Blocks
+// of one group must be neighbours.
 void CutWork(const WorkSize& size, absl::FunctionRef<std::int64_t(std::int64_t)> group_of,
              WorkCut& cut);
 
