@@ -23,8 +23,8 @@ class CancelToken {
   CancelToken(const CancelToken&) = delete;
   CancelToken& operator=(const CancelToken&) = delete;
 
-  // Cancels the work, and ends its wait with what Check() returns: DEADLINE_EXCEEDED if the
-  // deadline has passed, else CANCELLED. Later calls do nothing.
+  // Cancels the work and ends its wait. The wait ends with DEADLINE_EXCEEDED if the deadline has
+  // passed, else with CANCELLED. A second Cancel() does nothing.
   void Cancel();
 
   // Returns OK, CANCELLED or DEADLINE_EXCEEDED. Cheap enough for one call every 50 microseconds.

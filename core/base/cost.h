@@ -6,11 +6,11 @@
 namespace softlookup {
 
 // Estimates of work, in multiply-adds of a scan. The scheduler adds and compares these costs. It
-// measures how many multiply-adds the machine does per second. All cost functions of the process
-// are in this file.
+// measures how many multiply-adds the machine does per second. All formulas for costs are in this
+// file.
 
-// Work of at most this cost may run on the calling thread. Such work takes some 50 us, which is
-// less than the time to wake another thread.
+// Work of at most this cost may run on the calling thread. Such work takes at most some 50 us,
+// which is less than the time to wake another thread.
 inline constexpr double kInlineCostMax = 1e6;
 
 struct AttentionSize {

@@ -76,7 +76,7 @@ inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUT
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
 // Returns a status that carries `reason` and `metadata`. `message` is one sentence for people,
-// without a full stop, that names the field and the row.
+// without a full stop. If the error is about a field or a row, `message` names it.
 absl::Status MakeError(const ErrorReason& reason, absl::string_view message,
                        ErrorMetadata metadata = {});
 

@@ -30,11 +30,11 @@ inline constexpr std::int64_t kListPageSizeMax = 1000;
 // Limits of an engine. A call that exceeds one fails at once and changes nothing. The server has a
 // flag for each but `waiting_append_bytes_max`.
 struct Limits {
-  // Queries in one lookup. A lookup with more gets INVALID_ARGUMENT.
+  // Queries in one lookup or Attend. A call with more gets INVALID_ARGUMENT.
   std::int64_t queries_per_lookup_max = 4096;
-  // Rows in one append. An append with more gets INVALID_ARGUMENT.
+  // Rows in one append or Attend. A call with more gets INVALID_ARGUMENT.
   std::int64_t rows_per_append_max = 65536;
-  // Largest `top_weights` of a lookup. A larger one gets INVALID_ARGUMENT.
+  // Largest `top_weights` of a lookup or Attend. A larger one gets INVALID_ARGUMENT.
   std::int64_t top_weights_max = 1024;
   // Bytes of one request or answer. A larger one gets RESOURCE_EXHAUSTED. A call gets
   // INVALID_ARGUMENT if its `inputs` would be projected to vectors of more bytes than this.
@@ -57,9 +57,9 @@ struct Limits {
   // whose expected time is longer gets RESOURCE_EXHAUSTED with a retry delay. But a call is
   // accepted if its expected time is at most a few times what it would take alone.
   absl::Duration lookup_wait_max = absl::Milliseconds(100);
-  // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond it,
-  // appends of rows, and other writes that make a store grow, get RESOURCE_EXHAUSTED. Deletions of
-  // rows are never refused. 0: no limit.
+  // Budget in bytes of all stores, of waiting appends, and of the `top_k` rows of running lookups
+  // and Attends. Beyond it, appends of rows, and other writes that make a store grow, get
+  // RESOURCE_EXHAUSTED. Deletions of rows are never refused. 0: no limit.
   std::int64_t ram_bytes_max = 0;
 };
 

@@ -12,8 +12,9 @@ enum class StorageType : std::uint8_t {
   // Rounded to nearest with 8 bits of precision, but truncated where rounding would give infinity.
   // The relative error of a normal number is at most 2^-8.
   kBfloat16 = 3,
-  // Integer multiples of a scale. A row has one scale for its key and one for its value: the
-  // largest |component| / 127, up to a rounding. The error is at most half a scale.
+  // Integer multiples of a scale. A row's key has a scale, and its value has another. Each is the
+  // largest |component| of its vector, divided by 127 and rounded. The error of a component is at
+  // most half the scale.
   kInt8 = 4,
 };
 

@@ -22,8 +22,8 @@ void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, flo
                     std::vector<std::int32_t>& found);
 
 // Returns the sum of ceil(bound * inverse_unit) over the bounds below `below`. The product is
-// rounded to float32. No bound may be negative, and no term above 2^20. The sum of the terms is an
-// exact integer, so zeros among the bounds do not change it.
+// rounded to float32. No bound may be negative, and no term above 2^20. The terms are integers, so
+// their sum is exact in any order.
 std::int64_t SumOfBoundsBelow(absl::Span<const float> bounds, float below, float inverse_unit);
 
 // Returns the largest bound below infinity, or -infinity if there is none.

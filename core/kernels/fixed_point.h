@@ -7,9 +7,9 @@
 
 namespace softlookup::kernels {
 
-// Keys and queries as integers of four base-256 digits, each in [-128, 127], times a unit. The
-// integers are below 2^31 / kFixedPointMargin in size, because four such digits hold no more than
-// 0x7f7f7f7f.
+// Keys and queries as integers times a unit. The unit is 2^-31 of the vector's FixedPointBound().
+// An integer has four base-256 digits, each in [-128, 127]. Four such digits hold no more than
+// 0x7f7f7f7f, so the bound keeps the integers below 2^31 / kFixedPointMargin in size.
 
 // FixedPointBound(magnitude) is 2^(e - 126). Here e is the exponent field of the float32
 // kFixedPointMargin * magnitude, but at least kFixedPointExponentMin. So the bound is at least
@@ -18,7 +18,7 @@ inline constexpr float kFixedPointMargin = 1.004f;
 inline constexpr std::int32_t kFixedPointExponentMin = 126 - 90;
 
 // Returns a power of two that is above all |components| of a key or query. `magnitude` is the
-// largest |component|. The bound is below 2.01 times the magnitude, or 2^-90 if that is more.
+// largest |component|. The bound is below 2.01 times the magnitude, or 2^-90 if that is larger.
 // Components are rounded to the nearest multiple of 2^-31 of the bound.
 inline double FixedPointBound(float magnitude) {
   const std::int32_t exponent = std::max(
@@ -26,9 +26,9 @@ inline double FixedPointBound(float magnitude) {
   return std::bit_cast<double>(static_cast<std::int64_t>(exponent - 126 + 1023) << 52);
 }
 
-// Returns true if `magnitude` is 0 or in [2^-50, 2^50]. Keys, queries and values of such a
-// magnitude have largest components, and units, that are far from the ends of float32's range. The
-// same holds for products of two largest components.
+// Returns true if `magnitude`, the largest |component| of keys, queries or values, is 0 or in
+// [2^-50, 2^50]. Such a magnitude, its unit and the product of two such magnitudes are 0 or far
+// from the ends of float32's range.
 inline bool IsModerate(float magnitude) {
   return magnitude == 0 || (magnitude >= 0x1p-50f && magnitude <= 0x1p50f);
 }

@@ -58,8 +58,7 @@ class Float32Roundings {
   // squares[i][sums_index] is the r_i^2 of term i for kFloat32Sums[sums_index].
   using Squares = std::vector<Float32ErrorNorms>;
 
-  // Returns the squares for the dim_count terms of a group or of the rest, as the members below
-  // have them.
+  // Returns the squares for `dim_count` terms: those of a whole group, or those of the rest.
   static Squares SquaresOf(std::int64_t dim_count, bool is_fused);
 
   // A sum consists of whole_ groups of kRunDimsMax terms, which all have the same roundings, and a

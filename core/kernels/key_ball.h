@@ -23,8 +23,8 @@ struct KeyBall {
 inline constexpr int kBlockBalls = 2;
 using KeyBalls = std::array<KeyBall, kBlockBalls>;
 
-// A block of fewer rows than this has no balls. It has few rows because they are wide: over 2 KiB
-// each. Products with its centres would take too large a part of a first look's time there.
+// A sealed block of fewer rows than this has no balls. Such a block has few rows because a row has
+// over 2 KiB. Products with the centres would take too large a part of a first look's time.
 inline constexpr std::int64_t kBallRowsMin = 256;
 
 // Returns the number of floats of a centre: key_dim, rounded up to whole vectors.

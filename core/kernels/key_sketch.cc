@@ -153,9 +153,8 @@ SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres)
     (block, panel, codes.data(), scales.data(), errors.data());
     for (std::int64_t row = 0; row < kPanelRows; ++row) {
       const auto norm = static_cast<float>(norms[panel * kPanelRows + row]);
-      // norm * 2^-20 covers k - s c, which was formed with an error of at most 2^-23 of each
-      // component. `lost` covers components of k - s c below 2^-63, whose squares may have
-      // underflowed.
+      // norm * 2^-20 covers the roundings of k - s c, each at most 2^-23 of a component of k.
+      // `lost` covers components of k - s c below 2^-63, whose squares may have underflowed.
       errors[row] = std::sqrt(errors[row]) * kRoundedUp + norm * 0x1p-20f + lost;
       // A lane has as many bytes in an array of floats as in a group of codes. So the row's scale
       // is behind its first code by exactly the bytes of all groups.

@@ -11,9 +11,9 @@
 
 namespace softlookup::kernels {
 
-// A sketch is a coarse copy of the keys of a block, in about a quarter of float32's bytes. A scan
-// of the sketch bounds the score of every row (panel_bounds.h). The bounds tell the rows that
-// matter from those that do not.
+// A sketch is a coarse copy of the keys in a block's full panels, in about a quarter of float32's
+// bytes. A scan of the sketch gives an upper bound on the score of each of these rows
+// (panel_bounds.h). Such bounds can show that a row does not matter.
 //
 // A key k is kept as codes c, one byte a component, and a scale s. Beside them are an upper bound
 // on |k - s c| and the norm |k|. A sketch has the same bits on all CPUs with fused multiply-adds.
@@ -26,7 +26,9 @@ inline constexpr int kKeyCodeMax = 127;
 // same lane. So a kernel joins its results for a panel's rows without operations across lanes. The
 // panels that are left make spans of 8, 4, 2 or 1 panels, with as many slices as panels. In a span
 // of n panels, a panel has 16 / n lanes. Lane l of slice s is row (16 s + l) / n of panel
-// (16 s + l) % n. Here, slices and panels are counted from the first of the span. A slice:
+// (16 s + l) % n. Here, slices and panels are counted from the first of the span.
+//
+// The layout of a slice:
 //
 //   codes   [groups of 4 components][16 rows][4 components]
 //   scales  [16 rows]  float32

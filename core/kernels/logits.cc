@@ -153,8 +153,8 @@ struct SumsOfPlaces {
   FloatVec weighted[kVecsPerPanel];
 };
 
-// Replaces kVecs vectors of logit - max in `weights` by the weights, and adds the weights to
-// `sums`.
+// Replaces kVecs vectors of logit - max in `weights` by the weights. Adds the terms of these
+// rows to `sums`.
 template <int kVecs>
 HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
   const FloatTag d;

@@ -18,7 +18,7 @@ enum class ScoreForm {
 // How one query's sums over one block become logits.
 struct LogitParams {
   ScoreForm form = ScoreForm::kScaled;
-  double scale = 1;
+  double scale = 1;                   // Used by kScaled only.
   double query_norm = 0;              // Used by kCosine only.
   const double* key_norms = nullptr;  // Used by kCosine only. From KeyNorms().
   double inverse_temperature = 1;
@@ -51,10 +51,11 @@ struct SoftmaxSums {
 // Sets weights[r] to exp(logits[r] - max) for every row r of `panels`. The difference is rounded to
 // float32, which changes a weight by up to 6e-8 of itself for each unit of the difference. The
 // computed exponential of the rounded difference is within 2 ulp. A weight below exp(-87) is set to
-// 0. `max` must be finite and not below any logit. The sums do not depend on the vector width.
+// 0. `max` must be finite and not below any logit. The returned sums do not depend on the
+// vector width.
 SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
 
-// The smallest and the largest sums[r] over every row r of `panels`.
+// The smallest and the largest sums[r] over the rows r of `panels`.
 struct SumRange {
   float min = 0;
   float max = 0;
@@ -62,9 +63,9 @@ struct SumRange {
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
 // Does what MakeSoftmaxWeights() does for the logits factor * sums[r], without storing the logits.
-// `best` must be the sum with the largest logit, max. `factor` and sums[r] - best are rounded to
-// float32. So for each unit of max - logit, a weight may be off by 1.8e-7 of itself, instead of
-// 6e-8. This error is at most 7e-8 of the largest weight.
+// `best` must be the sum with the largest logit, max. `factor`, sums[r] - best and their product
+// are each rounded to float32. So for each unit of max - logit, a weight may be off by 1.8e-7 of
+// itself, instead of 6e-8. This error is at most 7e-8 of the largest weight.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 

@@ -32,7 +32,7 @@ struct BoundCall {
   std::int64_t stride;
 };
 
-// PowerAbove() makes 2^x from bits. It takes x as the float 2^23 + 2^15 (x + 127), whose last 23
+// PowerAbove() makes 2^x from bits. It takes x as the float 2^23 + 2^15 (x + 127), whose lowest 23
 // bits are the integer 2^15 (x + 127). An exponent unit is 1 in this float, so 1 in x is
 // kExponentUnit units. Shifted left by 8 bits, the integer is a float32 whose exponent is x rounded
 // down. Its mantissa is linear between two powers of two, so the float32 is 2^x or up to 6.15 %

@@ -90,7 +90,8 @@ enum class PanelBound {
   kLargest,  // The largest of them.
   // At least the sum of exp(bound - references[q]) over the rows, for query q, and at most
   // kMassExcess times this sum. An exponent below -87 counts as about -87, even that of a row whose
-  // bound is -infinity. Infinity if float32 cannot hold the sum, which takes an exponent above 85.
+  // bound is -infinity. The result is infinity if float32 cannot hold the sum. This can happen only
+  // if an exponent is above 85.
   kMass,
 };
 inline constexpr double kMassExcess = 1.0625;

@@ -40,11 +40,11 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
-// Returns true if a scan for one query alone, over about `scan_bytes` of rows, is faster without
-// prefetch instructions. On Intel's CPUs, the CPU's own prefetching is faster (measured on a CPU of
-// 2023). On AMD's CPUs, it starts anew at each page of 4 KiB, and is faster only for rows in the
-// third-level cache. On Zen 3, prefetch instructions made a scan of 10 MB there take 1.6 times as
-// long. A core of Zen 3 to 5 has 32 MiB of third-level cache.
+// Returns true if the CPU's own prefetching is expected to be faster than prefetch instructions, in
+// a scan of about `scan_bytes` of rows for one query alone. On Intel's CPUs it always is (measured
+// on a CPU of 2023). On AMD's CPUs, it begins anew at each page of 4 KiB, so it is faster only for
+// rows in the third-level cache, which has 32 MiB for a core of Zen 3 to 5. On Zen 3, prefetch
+// instructions made a scan of 10 MB in this cache take 1.6 times as long.
 inline bool CpuReadsAhead(std::int64_t scan_bytes) {
 #if defined(__x86_64__)
   constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;

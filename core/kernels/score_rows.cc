@@ -274,7 +274,7 @@ void ScoreFloat32(const Float32Sums& how, const BlockView& block, PanelRange pan
 }
 
 // Scores kQueries queries against kPanels neighbouring panels in float64. Adds the terms of
-// `dim_count` components to `sums`. keys[p] points to the first component of a panel.
+// `dim_count` components to `sums`. keys[p] points to the first of these components in panel p.
 template <Term kTerm, int kQueries, int kPanels>
 HWY_INLINE void Float64Tile(const float* const* HWY_RESTRICT keys, std::int64_t dim_count,
                             const double (*HWY_RESTRICT queries)[kWideDims],

@@ -10,7 +10,7 @@ namespace softlookup::kernels {
 // What is summed over the components of a query q and a key k.
 enum class Term {
   kProduct,            // q_i k_i
-  kSquaredDifference,  // (q_i - k_i)^2, without cancellation
+  kSquaredDifference,  // (q_i - k_i)^2, not expanded
 };
 
 // The three functions below set sums[q * kScratchStride + r] for every row r of `panels`. The sum

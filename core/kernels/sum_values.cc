@@ -25,9 +25,9 @@ constexpr int kRegisterVecs = 2;
 #endif
 constexpr int kLoneVecs = 8;  // Vectors whose sums are in registers for a single query.
 
-// A column is a range of components of all values, and is summed up before the next column. A
-// column has kLoneColumnDims components for one query alone, else kColumnDims. Columns are whole
-// numbers of strips (AddStrips), for vectors of any width.
+// A column is a range of components of all values, and is summed up before the next column. For
+// one query alone, a column has kLoneColumnDims components, else kColumnDims. The last column may
+// have fewer. All others are whole numbers of strips (AddStrips), for vectors of any width.
 constexpr std::int64_t kLoneColumnDims = 256;
 constexpr std::int64_t kColumnDims = 192;
 // Bytes of a piece: the rows of a column that are summed up for all queries of a tile before the

@@ -54,13 +54,14 @@ class ForkJoinPool {
 
  private:
   struct Loop {
-    // Runs one iteration, of share number `own` if any is left there. Returns false if all
-    // iterations have been started.
+    // Runs the iteration that shares.Take(own) returns. Returns false, and runs none, if all
+    // iterations have been taken.
     bool Step(int own);
 
     const absl::FunctionRef<void(std::int64_t)> body;
     LoopShares shares;
-    std::atomic<int> helper_count{0};  // Pool threads in the loop. Changed only under mutex_.
+    // Threads in the loop besides its caller. Changed only under mutex_.
+    std::atomic<int> helper_count{0};
   };
 
   void ThreadMain(int number);

@@ -17,9 +17,9 @@ struct JobQueueOptions {
   // A batch has at most this many queries, unless its first job alone has more.
   std::int64_t queries_max = 256;
   // Longest time a store's next batch waits for more lookups after a batch was answered. The wait
-  // ends early once as large a part of the clients has returned as after the previous batch. It
-  // also ends once waiting costs more than the shared pass saves. A lookup that finds no other
-  // client never waits.
+  // ends early once the next batch is full, or once as large a part of the clients has returned as
+  // after the previous batch. It also ends once waiting costs more than the shared pass saves. A
+  // lookup that finds no other client never waits.
   absl::Duration wait_max = absl::Milliseconds(5);
 };
 
@@ -42,15 +42,16 @@ class JobQueue {
   // jobs. Call this before Done. `answered_count` is the number of jobs that took part in the pass
   // and were not cancelled.
   void OnAnswers(const Batch& batch, std::int64_t answered_count, absl::Time now);
-  // Notes that `batch` has ended. Until then, Take returns no other batch of its store.
+  // Notes that `batch` has ended. Until then, Take returns no other batch of its store. This does
+  // not hold for jobs without a store.
   void Done(const Batch& batch, absl::Time now);
 
   // Returns the time from which Take returns a batch, if the queue does not change before. A time
   // that is not after now means that Take returns a batch now. The infinite future means that Take
   // returns none before the next Add() or Done().
   absl::Time NextTime() const;
-  // Returns the cost of the work that would run before `job`, and the job's own cost, if `job` were
-  // added now. Does not read `job.job`.
+  // Returns the cost of the waiting jobs that would run before `job`, and the job's own cost, if
+  // `job` were added now. Does not count batches that already run. Does not read `job.job`.
   WorkUntilAnswer WorkUntil(const QueuedJob& job) const;
 
   std::int64_t size() const { return size_; }
@@ -70,8 +71,8 @@ class JobQueue {
     double served = 0;
   };
 
-  // Returns the time from which the next batch of the store may run. It is the infinite future if
-  // no job waits, or while a batch of the same store runs.
+  // Returns the time from which the next batch of `store` may run. It is the infinite future if no
+  // job waits. It also is while a batch of `store` runs, if IsStore(store).
   static absl::Time ReadyTime(std::uint64_t store, const StoreTurn& turn);
   // Removes idle stores that no longer matter to the order in which stores are served. Of the other
   // idle stores, keeps only a limited number.

@@ -17,7 +17,8 @@
 namespace softlookup {
 
 struct SchedulerOptions {
-  // Most jobs that may wait. Further jobs get QUEUE_FULL, unless they are submitted with kAdmitted.
+  // Most jobs that may wait. A further job that would have to wait gets QUEUE_FULL, unless it is
+  // submitted with kAdmitted.
   std::int64_t waiting_jobs_max = 1024;
   // A job whose answer is expected after its answer_time_max is still admitted if the answer is
   // expected within `stretch_max` times the time that the job takes alone.
@@ -25,9 +26,9 @@ struct SchedulerOptions {
   JobQueueOptions queue;
 };
 
-// Hands jobs over from their callers to the threads of a pool, and holds the one lock under which
-// jobs are admitted, taken and done. Others decide: RetryDelayOf says which job is refused because
-// too much work waits already, JobQueue which jobs are next. BatchRunner runs them. Thread-safe.
+// Hands jobs over from their callers to the threads of a pool. Holds the one lock under which jobs
+// are admitted, taken and done. RetryDelayOf decides which job is refused because too much work
+// waits. JobQueue decides which jobs are next. BatchRunner runs them. Thread-safe.
 class Scheduler {
  public:
   enum class Admission {
@@ -38,9 +39,10 @@ class Scheduler {
     kAdmitted,
   };
 
-  // `pool` and `clock` must outlive this object. Jobs run on the threads of `pool`. At any time,
-  // one task for each of these threads can wait in the pool's queue. The pool must have room for
-  // all of them, whatever else waits there: the process ends if Post() refuses one.
+  // `pool` and `clock` must outlive this object. Jobs that do not run on the calling thread run on
+  // the threads of `pool`. The scheduler keeps up to pool.thread_count() tasks in the pool's queue.
+  // The queue must have room for them beside all other tasks: the process ends if Post() refuses
+  // one.
   Scheduler(ForkJoinPool& pool, const SchedulerOptions& options,
             const Clock& clock = Clock::Steady());
   // Waits until all submitted jobs have run.
@@ -85,7 +87,7 @@ class Scheduler {
   WorkRate rate_ ABSL_GUARDED_BY(mutex_);
   int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;     // Calls of RunNext, posted or in progress.
   bool has_waiter_ ABSL_GUARDED_BY(mutex_) = false;  // Whether a thread waits in AwaitNext.
-  std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Counts changes of the queue.
+  std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Calls of queue_.Add() and Done().
 };
 
 }  // namespace softlookup

@@ -38,7 +38,8 @@ class StoreQueue {
     double cost = 0;  // What the job adds to waiting_cost_.
   };
 
-  // Returns how many of a batch's queries the job takes up: all of them if it shares no pass.
+  // Returns for how many of a batch's `queries_max_` queries the job counts. A job that shares no
+  // pass counts for at least all of them.
   std::int64_t BatchQueries(const QueuedJob& job) const;
 
   const std::int64_t queries_max_;

@@ -9,16 +9,16 @@
 
 namespace softlookup {
 
-// Costs of the work that is expected to run from now until a job has run.
+// Costs of the waiting work that is expected to run until a job has run.
 struct WorkUntilAnswer {
-  double before = 0;  // Cost of other jobs that run before the job.
+  double before = 0;  // Cost of other waiting jobs that run before the job.
   double own = 0;     // Cost of the job. Includes reading, unless it joins a waiting batch.
 };
 
 // Returns nothing if the answer of `job` is expected soon enough, otherwise the time after which
 // its caller should try again. An answer is soon enough within the job's answer_time_max, or within
-// `stretch_max` times the time that the job takes alone. A job with no work before it is never
-// refused. Does not read `job.job`.
+// `stretch_max` times the time that the job takes alone. It is always soon enough if no work
+// waits before the job. Does not read `job.job`.
 std::optional<absl::Duration> RetryDelayOf(const QueuedJob& job, const WorkUntilAnswer& work,
                                            const WorkRate& rate, double stretch_max);
 

@@ -5,8 +5,9 @@
 
 namespace softlookup {
 
-// Estimates how much work the process completes per second of busy time, from recent work. The
-// caller passes the current time, which must not go back. Not thread-safe.
+// Estimates from recent work how much work the process completes per second of busy time. Time is
+// busy while at least one run is in progress. The caller passes the current time, which must not go
+// back. Not thread-safe.
 class WorkRate {
  public:
   // The start of one run of work, which the caller passes to End().
@@ -27,7 +28,7 @@ class WorkRate {
 
  private:
   // Adds the busy time since the last call to `seconds_`. Adds the work that the rate so far
-  // predicts for this time to `cost_`.
+  // predicts for this time to `cost_`, and the share of one run in this work to `share_`.
   void CountUntil(absl::Time now);
 
   int running_ = 0;  // Runs in progress.

@@ -35,9 +35,9 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Sorts the digits of four vectors into one tile per digit. For each digit, the four bytes of lane
-// i are this digit of numbers[0][i] to numbers[3][i]. They go to row `row` of the digit's tile, to
-// its 32-bit column lane + i.
+// Sorts the digits of four vectors into one tile per digit. Here, digit 0 is the lowest, and its
+// tile is the last. For each digit, the four bytes of lane i are this digit of numbers[0][i] to
+// numbers[3][i]. They go to row `row` of the digit's tile, to its 32-bit column lane + i.
 template <int kDigitCount>
 HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRICT tiles,
                             std::int64_t row, std::int64_t lane) {

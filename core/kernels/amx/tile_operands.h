@@ -10,8 +10,9 @@ namespace softlookup::kernels {
 // digit of the integer, in [-128, 127], is in a tile of its own, the highest digit's tile first.
 //
 // A product of tiles sums over a chunk: 64 components of a key, or 64 rows of values. Zeros fill a
-// chunk that is not full. In both operands, element i of a chunk is at index 4 * (i % 16) + i / 16.
-// With this order, sorting the digits never crosses 32-bit lanes.
+// chunk that is not full. In both operands, element i of a chunk has the index
+// k = 4 * (i % 16) + i / 16 (tiles.h). With this order, sorting the digits never crosses 32-bit
+// lanes.
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kChunkPanels = kChunk / kPanelRows;
 

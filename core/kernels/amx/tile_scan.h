@@ -101,7 +101,8 @@ void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels
 // For each query q, sums weights[q * kScratchStride + r] * value of row r over the rows r of
 // `panels`. Adds component i of the sum to sums[q * PaddedValueDim(block.value_dim()) + i].
 // `panels` must be within block.panels(), query_count in [1, kTileQueries], and |weight| at most 1.
-// A row of weight 0 changes no bit. Components past block.value_dim() receive garbage.
+// The largest |weight| of a query must be 0 or at least 2^-7. A row of weight 0 changes no bit.
+// Components past block.value_dim() receive garbage.
 void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const float* weights, int query_count, double* sums);
 

@@ -10,8 +10,8 @@ namespace softlookup::kernels {
 
 // The units below, PortableTiles and AmxTiles, multiply tiles of 8-bit integers. They add the
 // products up in 32-bit integers, as AMX does (Intel SDM, volume 2, TDPBSSD). A tile here is a
-// matrix of integers, not a tile of queries. Both units have the same interface, and give the same
-// results bit for bit:
+// matrix of integers, not a tile of queries. Both units give the same results bit for bit. The
+// interface of both:
 //
 //   Configure(rows)      must come first; sums and A operands have `rows` rows, in [1, 16]
 //   Zero<c>()            sums c = 0
