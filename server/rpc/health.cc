@@ -64,14 +64,21 @@ void HealthWatch::Start(std::unique_ptr<Call> call, Health& health) {
 }
 
 void HealthWatch::OnRead(bool ok) {
-  HealthCheckRequest request;
-  MessageCharge charge;
-  const absl::Status status = ok ? call().Receive(bytes(), request, charge) : MalformedMessage();
+  if (!ok) return Open(MalformedMessage(), "");
+  HandleMessage([self = shared_from_this()] {
+    HealthCheckRequest request;
+    MessageCharge charge;
+    const absl::Status status = self->call().Receive(self->bytes(), request, charge);
+    self->Open(status, request.service());
+  });
+}
+
+void HealthWatch::Open(const absl::Status& status, const std::string& service) {
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     if (end_.ok()) end_ = status;
-    service_ = request.service();
+    service_ = service;
   }
   if (status.ok()) health_.Add(shared_from_this());
   Proceed();

@@ -68,6 +68,8 @@ class HealthWatch final : public StreamCall<HealthWatch> {
 
   void OnRead(bool ok) override;
   void OnWritten(bool ok) override;
+  // Begins to watch `service`. If `status` is an error, ends the RPC with it instead.
+  void Open(const absl::Status& status, const std::string& service);
   // Ends the RPC with `status`, an error, once no read or write is in progress. Only the first
   // error counts.
   void End(const absl::Status& status);

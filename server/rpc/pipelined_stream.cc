@@ -1,7 +1,5 @@
 #include "server/rpc/pipelined_stream.h"
 
-#include "server/rpc/message_buffer.h"
-
 namespace softlookup::server {
 
 void PipelinedStream::OnRead(bool ok) {
@@ -16,9 +14,7 @@ void PipelinedStream::OnRead(bool ok) {
     }
     number = pipeline_.OnRequest(bytes().Length());
   }
-  if (bytes().Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
-  call().limiters().workers.PostNext(
-      call().turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
+  HandleMessage([self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
 void PipelinedStream::OnWritten(bool ok) {

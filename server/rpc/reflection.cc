@@ -79,6 +79,10 @@ void ReflectionStream::Start(std::unique_ptr<Call> call) {
 
 void ReflectionStream::OnRead(bool ok) {
   if (!ok) return End(absl::OkStatus());
+  HandleMessage([self = shared_from_this()] { self->Answer(); });
+}
+
+void ReflectionStream::Answer() {
   ServerReflectionRequest request;
   MessageCharge charge;
   absl::Status status = call().gate().AdmitNext();

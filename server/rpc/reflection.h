@@ -34,6 +34,8 @@ class ReflectionStream final : public StreamCall<ReflectionStream> {
 
   void OnRead(bool ok) override;
   void OnWritten(bool ok) override;
+  // Parses the message that was read, and writes its answer.
+  void Answer();
   // Ends the call with `status` once no write is in progress. Only the first call counts.
   void End(const absl::Status& status);
   // Ends the call with `end_`, unless it has ended before.

@@ -8,6 +8,7 @@
 
 #include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/rpc.h"
 #include "server/rpc/stream_registry.h"
 
@@ -66,6 +67,14 @@ class StreamCall : public Rpc::Handler,
   void StartWrite(const grpc::ByteBuffer& message) {
     writes_.OnStart();
     call_->rpc().StartWrite(message);
+  }
+
+  // Runs `handle`, which parses bytes(), on this thread, or on a worker's if they are more than
+  // kNetworkThreadParseBytesMax. `handle` must keep this object alive.
+  template <typename Handle>
+  void HandleMessage(Handle handle) {
+    if (bytes_.Length() <= kNetworkThreadParseBytesMax) return handle();
+    call_->limiters().workers.PostNext(call_->turn(), std::move(handle));
   }
 
   Call& call() { return *call_; }

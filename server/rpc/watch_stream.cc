@@ -18,9 +18,12 @@ void WatchStream::Start(std::unique_ptr<Call> call, Engine& engine) {
 }
 
 void WatchStream::OnRead(bool ok) {
-  const absl::Status status = ok ? Open() : MalformedMessage();
-  if (!status.ok()) return Finish(status);
-  Send();
+  if (!ok) return Finish(MalformedMessage());
+  HandleMessage([self = shared_from_this()] {
+    const absl::Status status = self->Open();
+    if (!status.ok()) return self->Finish(status);
+    self->Send();
+  });
 }
 
 absl::Status WatchStream::Open() {

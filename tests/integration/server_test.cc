@@ -128,6 +128,36 @@ std::string BytesOf(const grpc::ByteBuffer& message) {
   return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
 }
 
+// A worker parses it, and not the thread that all calls of a connection share.
+TEST_F(ServerTest, AWatchMayBeginWithALongMessage) {
+  grpc::GenericStub stub(
+      grpc::CreateChannel(server_.grpc_address(), grpc::InsecureChannelCredentials()));
+  CallContext context;
+  grpc::CompletionQueue events;
+  const auto await = [&events] {
+    void* tag = nullptr;
+    bool ok = false;
+    return events.Next(&tag, &ok) && ok;
+  };
+  const auto watch = stub.PrepareCall(&context, "/grpc.health.v1.Health/Watch", &events);
+  watch->StartCall(nullptr);
+  ASSERT_TRUE(await());
+  // `service` is field 1. The length 2^21 has 4 bytes as a varint.
+  const grpc::Slice request("\x0a\x80\x80\x80\x01" + std::string(1 << 21, 's'));
+  watch->WriteLast(grpc::ByteBuffer(&request, 1), grpc::WriteOptions(), nullptr);
+  ASSERT_TRUE(await());
+  grpc::ByteBuffer message;
+  watch->Read(&message, nullptr);
+  ASSERT_TRUE(await());
+  EXPECT_EQ(BytesOf(message), "\x08\x03");  // SERVICE_UNKNOWN.
+  context.TryCancel();
+  grpc::Status ended;
+  watch->Finish(&ended, nullptr);
+  EXPECT_TRUE(await());
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::CANCELLED);
+  events.Shutdown();
+}
+
 TEST_F(ServerTest, AWatchOfItsHealthTellsEachStatusOnce) {
   grpc::GenericStub stub(
       grpc::CreateChannel(server_.grpc_address(), grpc::InsecureChannelCredentials()));
