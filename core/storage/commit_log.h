@@ -95,7 +95,8 @@ class CommitLog {
   virtual absl::Status VerifyChecksums() const = 0;
 
   // Makes a copy of the log in `directory`, which must not exist. The copy shows one moment during
-  // the call, and is safe on disk when this returns. May be called during Commit() and Scan().
+  // the call. It shares files with the log, and is safe on disk once the caller has synced them.
+  // May be called during Commit() and Scan().
   virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 

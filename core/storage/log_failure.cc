@@ -26,7 +26,7 @@ void LogFailure::Break(absl::string_view why) {
        MakeError(reasons::kStorageFailed,
                  absl::StrCat("the data directory could not be written, and takes no more "
                               "writes until the server is started again: ",
-                              why)));
+                              WithoutPaths(why))));
 }
 
 void LogFailure::OnError(const rocksdb::Status& error) {
@@ -36,7 +36,8 @@ void LogFailure::OnError(const rocksdb::Status& error) {
                        "there is room",
                        error));
   } else if (error.IsCorruption()) {
-    Fail(State::kBroken, DamagedError(absl::StrCat(error.ToString(), "; it takes no more writes")));
+    Fail(State::kBroken,
+         DamagedError(absl::StrCat(WithoutPaths(error.ToString()), "; it takes no more writes")));
   } else {
     Break(error.ToString());
   }

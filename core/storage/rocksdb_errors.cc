@@ -9,12 +9,8 @@
 #include "core/base/error.h"
 
 namespace softlookup {
-namespace {
 
-// Returns RocksDB's text, with the names of files alone instead of their paths. Clients get the
-// text, and the server's directories are none of their business.
-std::string TextOf(const rocksdb::Status& status) {
-  const std::string text = status.ToString();
+std::string WithoutPaths(absl::string_view text) {
   return absl::StrJoin(absl::StrSplit(text, ' '), " ",
                        [](std::string* joined, absl::string_view word) {
                          if (absl::StartsWith(word, "/")) word.remove_prefix(word.rfind('/') + 1);
@@ -22,10 +18,9 @@ std::string TextOf(const rocksdb::Status& status) {
                        });
 }
 
-}  // namespace
-
 absl::Status UnavailableError(absl::string_view what, const rocksdb::Status& status) {
-  return MakeError(reasons::kStorageFailed, absl::StrCat(what, ": ", TextOf(status)));
+  return MakeError(reasons::kStorageFailed,
+                   absl::StrCat(what, ": ", WithoutPaths(status.ToString())));
 }
 
 absl::Status FullDiskError(absl::string_view what, const rocksdb::Status& status) {
@@ -41,7 +36,7 @@ absl::Status DamagedError(absl::string_view what) {
 }
 
 absl::Status ReadError(const rocksdb::Status& status) {
-  return status.IsCorruption() ? DamagedError(TextOf(status))
+  return status.IsCorruption() ? DamagedError(WithoutPaths(status.ToString()))
                                : UnavailableError("cannot read the data directory", status);
 }
 

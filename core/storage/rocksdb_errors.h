@@ -3,12 +3,18 @@
 
 #include <rocksdb/status.h>
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace softlookup {
 
 // The errors of the log that come from RocksDB or its files.
+
+// Returns `text` with the names of files alone instead of their paths. Clients get such texts, and
+// the server's directories are none of their business.
+std::string WithoutPaths(absl::string_view text);
 
 // Returns UNAVAILABLE: `what`, then the text of `status`.
 absl::Status UnavailableError(absl::string_view what, const rocksdb::Status& status);

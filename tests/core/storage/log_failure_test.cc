@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "core/base/error.h"
 
 namespace softlookup {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const absl::Status kNoRoom = absl::UnavailableError("no room");
 
@@ -69,6 +72,23 @@ TEST(LogFailureTest, ALogThatIsFoundDamagedWhenItIsOpenedAgainTakesNoMore) {
   EXPECT_FALSE(failure.is_full_disk());
   EXPECT_FALSE(failure.is_none());
   EXPECT_THAT(failure.status().message(), HasSubstr("torn"));
+}
+
+TEST(LogFailureTest, ClientsAreNotToldWhereTheDataDirectoryIs) {
+  const rocksdb::Status errors[] = {
+      rocksdb::Status::IOError("While fsync: /srv/data/000003.log", "EIO"),
+      rocksdb::Status::Corruption("bad block in /srv/data/000003.log"),
+      rocksdb::Status::NoSpace("While append: /srv/data/000003.log")};
+  for (const rocksdb::Status& error : errors) {
+    LogFailure failure;
+    failure.OnError(error);
+    EXPECT_THAT(std::string(failure.status().message()), HasSubstr("000003.log"));
+    EXPECT_THAT(std::string(failure.status().message()), Not(HasSubstr("/srv")));
+  }
+  LogFailure failure;
+  failure.OnError(rocksdb::Status::NoSpace());
+  failure.OnReopened(absl::DataLossError("/srv/data has no file CURRENT"), 7);
+  EXPECT_THAT(std::string(failure.status().message()), Not(HasSubstr("/srv")));
 }
 
 TEST(LogFailureTest, OtherErrorsDoNotPass) {
