@@ -342,7 +342,9 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
                           impl_->Call(&Stub::Lookup, request, Repeat::kSafe, call));
   CLIENT_RETURN_IF_ERROR(CheckAnswer(response, queries.rows, options.attention));
   LookupAnswer answer;
-  CLIENT_ASSIGN_OR_RETURN(answer.values, FloatMatrix::FromProto(response.values()));
+  absl::StatusOr<FloatMatrix> values = FloatMatrix::FromProto(response.values());
+  if (!values.ok()) return absl::InternalError("the server's answer has a malformed matrix");
+  answer.values = *std::move(values);
   answer.stats.assign(std::make_move_iterator(response.mutable_stats()->begin()),
                       std::make_move_iterator(response.mutable_stats()->end()));
   answer.weights.assign(std::make_move_iterator(response.mutable_weights()->begin()),

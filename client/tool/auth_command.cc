@@ -142,7 +142,10 @@ absl::Status Add(const AddFlags& flags, const Session& session) {
 
 void AddLimits(CLI::App* command, AddFlags* flags) {
   const auto add = [&](const char* name, std::optional<std::uint64_t>* limit, const char* help) {
-    command->add_option(name, *limit, help)->group("Limits (default: none)");
+    // What the server takes of an auth file: numbers that JSON keeps exactly.
+    command->add_option(name, *limit, help)
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 53))
+        ->group("Limits (default: none)");
   };
   add("--requests-per-second", &flags->requests_per_second,
       "Requests per second; more are refused");

@@ -18,9 +18,11 @@ constexpr char kUsageMark[] = "softlookup/usage";
 constexpr char kInputMark[] = "softlookup/input";
 constexpr char kMissedMark[] = "softlookup/missed";
 constexpr char kInvalidMark[] = "softlookup/invalid";
+constexpr char kNotServingMark[] = "softlookup/not-serving";
 
-absl::Status Marked(const std::string& message, const char* mark) {
-  absl::Status status = absl::InvalidArgumentError(message);
+absl::Status Marked(const std::string& message, const char* mark,
+                    absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+  absl::Status status(code, message);
   status.SetPayload(mark, absl::Cord());
   return status;
 }
@@ -75,6 +77,10 @@ absl::Status AsInputError(const absl::Status& error) {
 
 absl::Status MissedError(const std::string& message) { return Marked(message, kMissedMark); }
 
+absl::Status NotServingError(const std::string& message) {
+  return Marked(message, kNotServingMark, absl::StatusCode::kUnavailable);
+}
+
 absl::Status InvalidFiguresError(const std::string& message) {
   return Marked(message, kInvalidMark);
 }
@@ -118,7 +124,7 @@ std::string ErrorLine(const absl::Status& status, const std::string& server,
   std::string message = MessageText(status);
   const std::string reason = TerminalText(ErrorReason(status));
   if (!reason.empty()) return absl::StrCat(reason, ": ", message, Hint(status, reason));
-  for (const char* mark : {kUsageMark, kInputMark, kMissedMark, kInvalidMark}) {
+  for (const char* mark : {kUsageMark, kInputMark, kMissedMark, kInvalidMark, kNotServingMark}) {
     if (HasMark(status, mark)) return message;
   }
   if (absl::IsUnavailable(status)) {

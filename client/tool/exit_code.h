@@ -39,6 +39,8 @@ absl::Status InputError(const std::string& file, const std::string& message);
 // Turns `error`, whose message already names the file, into an InputError.
 absl::Status AsInputError(const absl::Status& error);
 absl::Status MissedError(const std::string& message);
+// A server answered that it takes no calls.
+absl::Status NotServingError(const std::string& message);
 absl::Status InvalidFiguresError(const std::string& message);
 
 // Returns `error` with "; " and `note` appended to its message.

@@ -5,6 +5,7 @@
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
 #include "client/tool/command.h"
+#include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
 namespace {
@@ -34,7 +35,7 @@ absl::Status CheckHealth(const Session& session) {
     *session.out << name << "\n";
   }
   if (*serving == ServingStatus::kServing) return absl::OkStatus();
-  return absl::UnavailableError("the server is up, but takes no calls");
+  return NotServingError("the server is up, but takes no calls");
 }
 
 }  // namespace

@@ -278,6 +278,7 @@ TEST_F(ToolTest, HealthFailsUnlessTheServerTakesCalls) {
   service_.SetServing(false);
   const Outcome outcome = Run({"health"});
   EXPECT_EQ(outcome.out, "NOT_SERVING\n");
+  EXPECT_EQ(outcome.error, "the server is up, but takes no calls");
   EXPECT_EQ(outcome.exit_code, ExitCode::kUnavailable);
 }
 
