@@ -168,11 +168,11 @@ void AddCountLimits(CLI::App& app, Flags& flags) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(std::int64_t{1}, max));
   };
   limit("--max-queries", limits.queries_per_lookup_max,
-        "Maximum number of queries in a lookup; a lookup with more is refused", 1 << 20);
+        "Maximum number of queries in a lookup or Attend; a call with more is refused", 1 << 20);
   limit("--max-append-rows", limits.rows_per_append_max,
-        "Maximum number of rows in an append; an append with more is refused", 1 << 24);
+        "Maximum number of rows in an append or Attend; a call with more is refused", 1 << 24);
   limit("--max-top-weights", limits.top_weights_max,
-        "Maximum top_weights (weights listed per query); a lookup that asks for more is refused",
+        "Maximum top_weights (weights listed per query); a call that asks for more is refused",
         1 << 20);
   limit("--max-message-bytes", limits.message_bytes_max,
         "Maximum bytes of one request or answer; a call with a larger one is refused",
@@ -242,12 +242,12 @@ void AddMemoryLimits(CLI::App& app, Flags& flags) {
       ->group("Limits")
       ->transform(CLI::Validator(RequestBytesToNumber, "SIZE"));
   app.add_option("--ranking-memory", flags.limits.ranking_bytes_max,
-                 "Maximum bytes of top_k rows that all running lookups keep; lookups that need "
-                 "more are refused")
+                 "Maximum bytes of top_k rows that all running calls keep; calls that need more "
+                 "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--memory-limit", flags.limits.ram_bytes_max,
-                 "Maximum bytes of all stores, such as 4GiB; writes that would exceed it are "
+                 "Maximum bytes of stores and waiting appends, such as 4GiB; writes beyond are "
                  "refused; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));

@@ -61,12 +61,14 @@ void Backups::Create(const std::string& name, Callback callback) {
 }
 
 absl::StatusOr<admin::v1::Backup> Backups::Make(const std::string& name, absl::Time begin) const {
-  if (absl::Status status = directory_.Make(name, begin, copy_); !status.ok()) {
+  absl::Status status = directory_.Make(name, begin, copy_);
+  std::optional<admin::v1::Backup> backup;
+  if (status.ok()) backup = directory_.Find(name);
+  if (status.ok() && !backup) status = absl::InternalError("it is gone again");
+  if (!status.ok()) {
     spdlog::warn("backup {}: {}", name, std::string(status.message()));
     return status;
   }
-  const std::optional<admin::v1::Backup> backup = directory_.Find(name);
-  if (!backup) return absl::InternalError(absl::StrCat("backup ", name, " is gone again"));
   spdlog::info("backup {} of {} bytes made in {:.3f} s", name, backup->byte_size(),
                absl::ToDoubleSeconds(absl::Now() - begin));
   return *backup;
