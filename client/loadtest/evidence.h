@@ -42,8 +42,8 @@ class Evidence {
   // run. The answers of earlier runs stay.
   void Pace(Clock::time_point begin, Clock::duration duration, int count);
 
-  // Returns the largest number of rows that an answer to an append has shown for the store. 0
-  // before the first such answer. A lookup that begins later must see at least so many rows.
+  // Returns the largest row count of the store in any answer to an append so far, or 0 if there is
+  // none. A lookup that begins after this call must see at least as many rows.
   std::uint64_t RowsSeen(std::uint32_t store) const { return rows_seen_[store]; }
 
   // Must be called for every lookup that ended OK. Keeps the answer if Pace() wants one at `now`.

@@ -4,6 +4,9 @@
 #include <signal.h>
 
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "tests/integration/integration_test.h"
@@ -121,77 +124,72 @@ TEST_F(ServerTest, SaysThatItServesOverGrpcAndHttp) {
   }
 }
 
-// Of HealthCheckResponse, whose one field is the status. SERVING is 1.
-std::string BytesOf(const grpc::ByteBuffer& message) {
-  grpc::Slice slice;
-  EXPECT_TRUE(message.DumpToSingleSlice(&slice).ok());
-  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
-}
+// A call of the server's Health/Watch, which sends bytes as they are.
+class HealthWatchCall {
+ public:
+  HealthWatchCall(const std::string& address, const std::string& request)
+      : stub_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())),
+        call_(stub_.PrepareCall(&context_, "/grpc.health.v1.Health/Watch", &events_)) {
+    call_->StartCall(nullptr);
+    EXPECT_TRUE(Await());
+    const grpc::Slice slice(request);  // A buffer without slices would be no message.
+    call_->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+    EXPECT_TRUE(Await());
+  }
+  ~HealthWatchCall() { events_.Shutdown(); }
 
-// A worker parses it, and not the thread that all calls of a connection share.
-TEST_F(ServerTest, AWatchMayBeginWithALongMessage) {
-  grpc::GenericStub stub(
-      grpc::CreateChannel(server_.grpc_address(), grpc::InsecureChannelCredentials()));
-  CallContext context;
-  grpc::CompletionQueue events;
-  const auto await = [&events] {
+  // Returns the next answer's bytes, or nothing if the call is over. The answer has one field, the
+  // status. SERVING is 1.
+  std::optional<std::string> Next() {
+    grpc::ByteBuffer message;
+    call_->Read(&message, nullptr);
+    if (!Await()) return std::nullopt;
+    grpc::Slice slice;
+    EXPECT_TRUE(message.DumpToSingleSlice(&slice).ok());
+    return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  void Cancel() { context_.TryCancel(); }
+  grpc::Status Finish() {
+    grpc::Status status;
+    call_->Finish(&status, nullptr);
+    EXPECT_TRUE(Await());
+    return status;
+  }
+
+ private:
+  bool Await() {
     void* tag = nullptr;
     bool ok = false;
-    return events.Next(&tag, &ok) && ok;
-  };
-  const auto watch = stub.PrepareCall(&context, "/grpc.health.v1.Health/Watch", &events);
-  watch->StartCall(nullptr);
-  ASSERT_TRUE(await());
+    return events_.Next(&tag, &ok) && ok;
+  }
+
+  grpc::GenericStub stub_;
+  CallContext context_;
+  grpc::CompletionQueue events_;
+  const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+// A worker parses it, and not the thread that many calls share.
+TEST_F(ServerTest, AWatchMayBeginWithALongMessage) {
   // `service` is field 1. The length 2^21 has 4 bytes as a varint.
-  const grpc::Slice request("\x0a\x80\x80\x80\x01" + std::string(1 << 21, 's'));
-  watch->WriteLast(grpc::ByteBuffer(&request, 1), grpc::WriteOptions(), nullptr);
-  ASSERT_TRUE(await());
-  grpc::ByteBuffer message;
-  watch->Read(&message, nullptr);
-  ASSERT_TRUE(await());
-  EXPECT_EQ(BytesOf(message), "\x08\x03");  // SERVICE_UNKNOWN.
-  context.TryCancel();
-  grpc::Status ended;
-  watch->Finish(&ended, nullptr);
-  EXPECT_TRUE(await());
-  EXPECT_EQ(ended.error_code(), grpc::StatusCode::CANCELLED);
-  events.Shutdown();
+  HealthWatchCall watch(server_.grpc_address(), "\x0a\x80\x80\x80\x01" + std::string(1 << 21, 's'));
+  EXPECT_EQ(watch.Next(), "\x08\x03");  // SERVICE_UNKNOWN.
+  watch.Cancel();
+  EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
 TEST_F(ServerTest, AWatchOfItsHealthTellsEachStatusOnce) {
-  grpc::GenericStub stub(
-      grpc::CreateChannel(server_.grpc_address(), grpc::InsecureChannelCredentials()));
-  CallContext context;
-  grpc::CompletionQueue events;
-  const auto await = [&events] {
-    void* tag = nullptr;
-    bool ok = false;
-    return events.Next(&tag, &ok) && ok;
-  };
-  const auto watch = stub.PrepareCall(&context, "/grpc.health.v1.Health/Watch", &events);
-  watch->StartCall(nullptr);
-  ASSERT_TRUE(await());
-  const grpc::Slice nothing(
-      "");  // A request without fields. A buffer without slices is no message.
-  watch->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
-  ASSERT_TRUE(await());
-  grpc::ByteBuffer message;
-  watch->Read(&message, nullptr);
-  ASSERT_TRUE(await());
-  std::string before = BytesOf(message);
+  HealthWatchCall watch(server_.grpc_address(), "");
+  std::optional<std::string> before = watch.Next();
   EXPECT_EQ(before, "\x08\x01");
   std::thread stopping([&] { EXPECT_EQ(server_.Stop(SIGTERM), 0); });
-  for (watch->Read(&message, nullptr); await(); watch->Read(&message, nullptr)) {
-    const std::string status = BytesOf(message);
+  while (const std::optional<std::string> status = watch.Next()) {
     EXPECT_NE(status, before);
-    if (status == before) context.TryCancel();  // Else the server would not come to its end.
+    if (status == before) watch.Cancel();  // Else the server would not come to its end.
     before = status;
   }
-  grpc::Status ended;
-  watch->Finish(&ended, nullptr);
-  EXPECT_TRUE(await());
+  watch.Finish();
   stopping.join();
-  events.Shutdown();
 }
 
 TEST_F(ServerTest, IdleStreamsHearThatTheServerStops) {
