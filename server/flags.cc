@@ -199,10 +199,10 @@ void AddNumberLimit(CLI::App& app, const char* flag, double& value, const char* 
 
 void AddTimeLimits(CLI::App& app, Flags& flags) {
   constexpr double kDay = 86400;
-  AddNumberLimit(app, "--max-waiting-work", flags.lookup_wait_ms_max,
-                 "Refuse lookups whose wait plus work would exceed both these milliseconds and 4x "
-                 "the work alone",
-                 0, 1000 * kDay);
+  AddNumberLimit(
+      app, "--max-waiting-work", flags.lookup_wait_ms_max,
+      "Refuse a lookup that must wait if it would take over these ms and over 4x its time alone", 0,
+      1000 * kDay);
   AddNumberLimit(
       app, "--keepalive-seconds", flags.keepalive_seconds,
       "Seconds of silence before a connection is pinged; it is closed if no answer comes in 20 s",
@@ -246,9 +246,10 @@ void AddMemoryLimits(CLI::App& app, Flags& flags) {
                  "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
-  app.add_option("--memory-limit", flags.limits.ram_bytes_max,
-                 "Maximum bytes of stores and waiting appends, such as 4GiB; writes beyond are "
-                 "refused; 0: no limit")
+  app.add_option(
+         "--memory-limit", flags.limits.ram_bytes_max,
+         "Maximum bytes of stores, waiting appends and lookups' top_k (4GiB); beyond, writes "
+         "fail; 0: none")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 }

@@ -43,9 +43,9 @@ class OneConnectionPipeline final : public AppendPipeline {
   // Whether Append() can go on without waiting. True if the window has room for a request of
   // `bytes`. Also true if reading has ended, because then no acknowledgement will make room.
   bool MayProceed(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the end of the call and sets result_. An end before all requests are answered is a
-  // failure, even if the call's status is OK. Before End(), the call must have failed or been
-  // cancelled, or WritesDone() must have been called. Otherwise End() never returns.
+  // Waits for the end of the call and sets result_. An end before WritesDone(), or before all
+  // requests are answered, is a failure, even if the call's status is OK. Call this only if the
+  // call is over or cancelled, or after WritesDone(). Otherwise End() may never return.
   void End();
 
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;

@@ -338,7 +338,7 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
       ->needs(experiment);
   recall
       ->add_option("--plot", flags->plot,
-                   "Also write a plot of accuracy against temperature to this file")
+                   "Also write a plot to this file: the mean weight on the target by temperature")
       ->type_name("FILE.svg")
       ->check(NameEndsIn(".svg"))
       ->needs(experiment);

@@ -232,7 +232,8 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       "with the row's value. Scans the store once for each row that is left out, each score and\n"
       "each temperature.");
   tune->add_option("STORE", flags->store, "Name of the store")->required();
-  tune->add_option("--scores", flags->scores, "Scores to try (default: the store's)")
+  tune->add_option("--scores", flags->scores,
+                   "Scores to try (default: the store's, else scaled-dot)")
       ->type_name("SCORE,...")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -243,7 +244,8 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(InRange(1e-6, 1e6));
-  tune->add_option("--rows", flags->rows, "Most rows to leave out, drawn at random")
+  tune->add_option("--rows", flags->rows,
+                   "Maximum number of rows to leave out, one at a time; they are drawn at random")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   tune->add_option("--seed", flags->seed, "Seed of the draw")->capture_default_str();

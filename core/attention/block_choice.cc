@@ -172,8 +172,8 @@ BlockChoice ChooseBlocks(
   if (goal.ranks == LookGoal::kAllRanks) {
     tries.clear();  // min_score alone decides, so no block has to be read for the choice.
   } else {
-    // If rows were appended in no order, all balls are alike, and few blocks can be skipped. The
-    // balls alone show this, so no block is read to find it out.
+    // If rows were appended in no order, the balls (key_ball.h) of all blocks are alike, and few
+    // blocks can be skipped. The balls alone show this, so no block is read to find it out.
     if (!skips_enough(std::max(cut, tries[0].likely - margin))) return choice;
     const auto tries_max =
         static_cast<std::size_t>(std::clamp<std::int64_t>(own_count / kBlocksPerTry, 1, kTriesMax));

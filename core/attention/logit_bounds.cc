@@ -34,8 +34,9 @@ void SketchBounds::Add(const kernels::SketchView& sketch) {
 LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
                          const kernels::SketchQueries& packed, int index,
                          const SketchBounds& sketches) {
-  // A logit is factor * (q.k) plus terms without q.k. The codes give q.k up to the error that
-  // panel_bounds.h states.
+  // A logit is factor * (q.k) plus terms without q.k. For cosines, k is the key divided by its
+  // norm. For EUCLIDEAN, this holds for the negative squared distance instead of the logit. The
+  // codes of q and k give q.k up to the error that panel_bounds.h states.
   const bool is_cosine = plan.options.score == Score::kCosine;
   double factor = ScaleOf(plan) / plan.options.temperature;
   if (is_cosine) factor /= query.norm;

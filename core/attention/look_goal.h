@@ -26,8 +26,8 @@ struct LookGoal {
   std::int64_t ranks = 0;
   // min_score as a logit, with a margin for rounding.
   LogitThreshold threshold;
-  // How many rows of the lowest positions to keep. A list of weights can reach rows of weight 0,
-  // and lists these by position.
+  // How many rows of the lowest positions to keep. A list of weights that is longer than the number
+  // of rows with a weight above 0 goes on with rows of weight 0, by position.
   std::int64_t first_rows = 0;
   // Whether the scan adds up values. If not, a scan of all rows takes float64 throughout. So after
   // a look at all blocks, a second look pays even if few panels are left out.

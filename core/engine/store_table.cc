@@ -81,12 +81,13 @@ ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
 
 absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max) {
   absl::MutexLock lock(&mutex_);
+  // A client that creates the store if it is missing has what it wants, however many there are.
+  if (stores_.contains(name) || reserved_.contains(name)) return StoreExists(name);
   if (static_cast<std::int64_t>(stores_.size() + reserved_.size()) >= count_max) {
     return MakeError(reasons::kTooManyStores,
                      absl::StrCat("The server holds its limit of ", count_max, " stores"),
                      {{"limit", absl::StrCat(count_max)}});
   }
-  if (stores_.contains(name) || reserved_.contains(name)) return StoreExists(name);
   reserved_.insert(name);
   return absl::OkStatus();
 }

@@ -31,7 +31,8 @@ struct AuditSubject {
 //
 // A call of a method with MethodSpec::is_audited leaves a line when it ends. A call of another
 // method leaves one only for a failed login or a denial. A denied message of a stream leaves its
-// line at once. `refusals` limits the lines about failed logins and denials, whatever the method.
+// line when it is answered, and the stream that ends with this denial leaves no second one.
+// `refusals` limits the lines about failed logins and denials, whatever the method.
 class CallAuditor {
  public:
   // `log` is null if there is no audit log. All calls of a server share `log` and `refusals`.

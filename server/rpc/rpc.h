@@ -55,7 +55,7 @@ class Rpc {
   };
 
   // Makes an Rpc that waits for a call of `service`. The Rpc's events come out of `queue`. `owner`
-  // must outlive the Rpc.
+  // must live until its OnGone() for this Rpc has returned.
   static void Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                       Owner& owner);
 

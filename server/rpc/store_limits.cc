@@ -89,7 +89,8 @@ absl::Status StoreCreations::CheckCount(Engine& engine, const Caller& caller,
     SOFTLOOKUP_RETURN_IF_ERROR(
         VisitStores(engine, caller, Role::kManage, [&](const StoreInfo& store) {
           // A creation that has just ended may not have given up its reservation yet.
-          if (!covered.contains(store.config.name)) ++count;
+          const std::string& other = store.config.name;
+          if (other != name && !covered.contains(other)) ++count;
           return count < limit;
         }));
   }

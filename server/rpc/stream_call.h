@@ -46,7 +46,7 @@ class StreamCall : public Rpc::Handler,
         writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
   // Starts the call with its first read. Call this once, before any other method. A shared_ptr must
-  // hold this object until Begin() returns.
+  // hold this object when Begin() is called.
   void Begin() {
     const std::shared_ptr<Derived> self = this->shared_from_this();
     self_ = self;

@@ -272,6 +272,7 @@ TEST(IdentityLimitsTest, AreTheIdentitysWhateverItNames) {
   }
   for (std::thread& maker : makers) maker.join();
   EXPECT_EQ(made, 1);
+  EXPECT_EQ(ReasonOf(create("a")), "STORE_EXISTS");
   const auto append = [&](std::int64_t rows) {
     v1::AppendRequest request;
     request.set_store("a");

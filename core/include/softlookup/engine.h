@@ -348,9 +348,8 @@ class Engine {
 
   // Copies the stores to `directory`, which must not exist and which Open can open later. The copy
   // shows one moment during the call. It has whole writes only, and every write that was
-  // acknowledged before the call. It shares files with the engine's
-  // directory. They are safe on disk once the caller has synced them. Other calls do not wait for
-  // it.
+  // acknowledged before the call. It shares files with the engine's directory. They are safe on
+  // disk once the caller has synced them. Other calls do not wait for it.
   //
   // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;

@@ -35,6 +35,9 @@ TEST(StoreTableTest, AReservedNameIsTakenAndNotFound) {
   EXPECT_EQ(ReasonOf(table.Reserve("a", 2)), "STORE_EXISTS");
   ASSERT_THAT(table.Reserve("b", 2), IsOk());
   EXPECT_EQ(ReasonOf(table.Reserve("c", 2)), "TOO_MANY_STORES");
+  // A store that exists says so, however many there are.
+  EXPECT_EQ(ReasonOf(table.Reserve("a", 2)), "STORE_EXISTS");
+  EXPECT_EQ(ReasonOf(table.Reserve("b", 2)), "STORE_EXISTS");
   table.Remove("a");
   EXPECT_THAT(table.Find("store", "a"), StatusIs(absl::StatusCode::kNotFound, ""));
   EXPECT_THAT(table.Reserve("c", 2), IsOk());
