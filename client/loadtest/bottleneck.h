@@ -18,8 +18,8 @@ inline constexpr double kLatenessMin = 1e-3;  // In seconds.
 // Open loop: a client is busy if it uses at least kBusyFraction of its cores, or if a sender uses
 // at least kBusyFraction of one core. The lateness of a busy client must not grow. To tell, the
 // median of the timeline's 99th percentiles of lateness is taken over the first and over the last
-// third of the measurement window. The last median must be below kLatenessMin, or below
-// kLatenessGrowth times the first.
+// third of the measurement window. The median of the last third must be below kLatenessMin, or
+// below kLatenessGrowth times that of the first.
 inline constexpr double kBusyFraction = 0.95;
 inline constexpr double kLatenessGrowth = 2;
 // Closed loop: no call can be late. A client that uses at least kBusyFraction of its cores is the

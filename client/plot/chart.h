@@ -68,7 +68,7 @@ inline constexpr std::size_t kSubtitleCharacters = 105;  // See RenderDocument()
 // For RenderChart() and RenderDocument(), at least one point of the chart must not be a gap. The
 // same chart gives the same bytes.
 
-// Returns the HTML of a legend and an SVG element. The page must include ChartPageStyle().
+// Returns HTML: a legend and an SVG element. The page must include ChartPageStyle().
 std::string RenderChart(const Chart& chart);
 
 // Returns an SVG document that needs nothing else: no script, no font, no style sheet. It has its

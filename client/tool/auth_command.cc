@@ -200,8 +200,8 @@ void AddAuthCommands(CLI::App* app, Session* session) {
                   "(default: none)")
       ->type_name("NAME");
   add->add_flag("--if-missing", flags->if_missing,
-                "If the identity NAME exists, change nothing and succeed; without this flag, "
-                "that is an error");
+                "If the identity NAME exists, change nothing; fail only if the --token-out file is "
+                "missing");
   add->add_option("--token-out", flags->token_out, "Write the token to this file; do not print it")
       ->type_name("FILE");
   AddLimits(add, flags.get());

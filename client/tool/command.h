@@ -40,7 +40,8 @@ struct Session {
   std::size_t PrintFitted(output::Table* table, const std::string& indent = "") const;
   // Says on `err` that `hidden` columns are hidden. Says nothing if `hidden` is 0.
   void NoteHidden(std::size_t hidden) const;
-  // Reads and checks the files that `credential_files` names. See CredentialsFrom().
+  // Reads and checks the files that `credential_files` names. The errors are those of
+  // CredentialsFrom() (credential_flags.h).
   absl::StatusOr<Credentials> ReadCredentials() const;
   // Returns the deadline of a stream of rows or memories: `timeout_s`, or InfiniteDuration if that
   // is unset.

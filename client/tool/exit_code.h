@@ -32,8 +32,9 @@ enum class ExitCode {
 // The exit codes as text for --help.
 extern const char kExitCodeHelp[];
 
-// The next five functions make errors that the tool itself detects. A payload in the status tells
-// ExitCodeOf() to return kUsage, kInput, kMissed or kInvalid.
+// The next six functions make errors that the tool itself detects. A payload in the status marks
+// them as such. It tells ExitCodeOf() to return kUsage, kInput, kMissed or kInvalid, except for a
+// NotServingError, whose exit code goes by its status code.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
 // Turns `error`, whose message already names the file, into an InputError.
@@ -49,7 +50,7 @@ absl::Status Annotate(const absl::Status& error, const std::string& note);
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Describes `status` on one line, for people: the stable reason or else the code, the message, and
-// for some errors a hint at what to do. An error of the five functions above shows only its
+// for some errors a hint at what to do. An error of the six functions above shows only its
 // message. UNAVAILABLE or DEADLINE_EXCEEDED without a reason means that no answer came; the line
 // then also names `server`. The hint may depend on `credentials`. The message and `server` pass
 // through cli::TerminalText().

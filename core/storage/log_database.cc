@@ -234,8 +234,9 @@ absl::Status LogDatabase::Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use)
 void LogDatabase::BeginCompaction() {
   absl::ReaderMutexLock lock(&mutex_);
   compacts_ = true;
-  // An error is ignored: compaction then begins when the server starts again. After a full disk,
-  // it begins when the database is opened again.
+  // This is for RocksDB's own compaction. If the database is closed or open for a full disk,
+  // Options() allows it when the database is opened again with room. An error is ignored: RocksDB
+  // sets the option before it writes it to a file, which can fail.
   if (db_ != nullptr && !on_full_disk_) {
     db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
   }

@@ -97,7 +97,7 @@ class Rpc {
   void OnRead(bool ok);
   void OnWritten(bool ok);
   void OnFinished(bool ok) { Release(); }
-  // The call is over: its status is sent, or cannot be sent.
+  // The call is over: gRPC has sent its status, or can send none any more.
   void OnOver(bool ok);
   // Counts one event less in pending_. After the last, calls the handler's OnDone(), deletes this,
   // and calls the owner's OnGone().
@@ -111,8 +111,8 @@ class Rpc {
   Tag written_{this, &Rpc::OnWritten};
   Tag finished_{this, &Rpc::OnFinished};
   Tag over_{this, &Rpc::OnOver};
-  // Number of events still to come. Two always come: the call is over, and its status was sent.
-  // Each read and each write in progress adds one.
+  // Number of events still to come. Two always come: that of over_, and that of the operation which
+  // sends the status. Each read and each write in progress adds one.
   std::atomic<int> pending_{2};
   // For checks of the rules in the class comment.
   std::atomic<bool> is_reading_{false};

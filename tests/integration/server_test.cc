@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/integration/integration_test.h"
+#include "tests/integration/secure_server.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
@@ -209,6 +210,17 @@ TEST_F(ServerTest, IdleStreamsHearThatTheServerStops) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(InfoOf(status).reason(), "SHUTTING_DOWN");
   }
+}
+
+// The server knows nothing of such a call but its name, and must forget that, too.
+TEST_F(ServerTest, AnUnknownMethodIsRefusedAndHoldsUpNoStop) {
+  const auto channel =
+      grpc::CreateChannel(server_.grpc_address(), grpc::InsecureChannelCredentials());
+  const grpc::Status status = CallRaw(channel, "/softlookup.v1.SoftLookup/Dream", "", "").status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(ReasonOf(status), "UNKNOWN_METHOD");
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("/softlookup.v1.SoftLookup/Dream"));
+  EXPECT_EQ(server_.Stop(SIGTERM), 0);
 }
 
 class SignalTest : public ::testing::TestWithParam<int> {};
