@@ -246,10 +246,9 @@ void AddMemoryLimits(CLI::App& app, Flags& flags) {
                  "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
-  app.add_option(
-         "--memory-limit", flags.limits.ram_bytes_max,
-         "Maximum bytes of stores, waiting appends and lookups' top_k (4GiB); beyond, writes "
-         "fail; 0: none")
+  app.add_option("--memory-limit", flags.limits.ram_bytes_max,
+                 "Memory limit, such as 4GiB: stores, waiting appends, lookups' top_k; writes "
+                 "beyond fail; 0: none")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 }

@@ -38,7 +38,7 @@ class StoreCreations {
   };
 
   // Call this before `engine` creates the store `name`, and keep the reservation until it has.
-  // IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many stores,
+  // IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many other stores,
   // existing or being created or renamed, as the caller may have.
   absl::StatusOr<std::unique_ptr<Reservation>> Reserve(Engine& engine, const Caller& caller,
                                                        const std::string& name);
@@ -50,7 +50,8 @@ class StoreCreations {
   std::unique_ptr<Reservation> ReserveNewName(const std::string& name);
 
  private:
-  // Returns IDENTITY_LIMIT if, with `name`, the caller would have too many stores. Counts a name
+  // Returns IDENTITY_LIMIT if, with a new store `name`, the caller would have too many stores. Does
+  // not count a store that has this name already: the engine refuses to create it. Counts a name
   // once, even if several calls are creating it.
   absl::Status CheckCount(Engine& engine, const Caller& caller, const std::string& name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
