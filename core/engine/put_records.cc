@@ -21,12 +21,19 @@ void PutRevision(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch)
             EncodeRevision({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
 }
 
-// Puts the masks of live rows of `blocks`, each of which must have a deleted row.
+LiveRowsRecord::Mask WordsOf(const RowMask& mask) {
+  LiveRowsRecord::Mask words;
+  std::copy_n(mask.words(), words.size(), words.begin());
+  return words;
+}
+
+// Puts the masks of live rows of the blocks `indexes`, each of which must have a deleted row.
 void PutLiveRows(std::uint64_t store, const Snapshot& snapshot,
-                 const std::vector<std::int64_t>& blocks, LogBatch& batch) {
-  for (const std::int64_t block : blocks) {
-    LiveRowsRecord record;
-    std::copy_n(snapshot.stored_blocks().LiveMaskOf(block)->words(), record.size(), record.begin());
+                 const std::vector<std::int64_t>& indexes, LogBatch& batch) {
+  const StoredBlocks& blocks = snapshot.stored_blocks();
+  for (const std::int64_t block : indexes) {
+    LiveRowsRecord record{.live = WordsOf(*blocks.LiveMaskOf(block))};
+    if (const RowMask* kept = blocks.KeptMaskOf(block)) record.kept = WordsOf(*kept);
     batch.Put(KeyOf(store, RecordKind::kLiveRows, static_cast<std::uint64_t>(block)),
               EncodeLiveRows(record));
   }

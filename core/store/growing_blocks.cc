@@ -71,7 +71,7 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
     sealed_bytes_ -= block.bytes();
     block.live = WithoutRows(block.live.get(), first_position_of(index), take_rows_of(index));
     PackIfFewAreLive(block);
-    SetLiveRows(shape(), index, block);
+    SetLiveRows(shape(), tail_.block_rows(), index, block);
     sealed_bytes_ += block.bytes();
   };
   // For one block, Set is cheap: it copies only a part of the list. For several blocks, Transform
@@ -96,11 +96,33 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
   return masked_blocks;
 }
 
+bool GrowingBlocks::MayCompact(std::int64_t index) const {
+  const bool has_next = index + 1 < sealed_.size() || tail_.row_count() > 0;
+  return has_next && sealed_[index].packed != nullptr && !sealed_[index].is_compacted();
+}
+
+void GrowingBlocks::Compact(absl::Span<const std::int64_t> indexes) {
+  absl::Span<const std::int64_t> left = indexes;
+  sealed_.Transform([&](std::int64_t index, SealedBlock& block) {
+    if (left.empty() || left.front() != index) return;
+    SOFTLOOKUP_CHECK(MayCompact(index)) << "block " << index;
+    left.remove_prefix(1);
+    sealed_bytes_ -= block.bytes();
+    softlookup::Compact(block);
+    SetLiveRows(shape(), tail_.block_rows(), index, block);
+    sealed_bytes_ += block.bytes();
+  });
+  SOFTLOOKUP_CHECK(left.empty()) << "block " << left.front() << " is not sealed";
+}
+
 void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {
   const std::int64_t block_rows = tail_.block_rows();
   if (block.live == nullptr) return;
+  // What a compacted block kept is packed already. Of that, rows may have been deleted since.
   if (block.live->CountFirst(block_rows) > block_rows / kPackedPart) return;
-  block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
+  block.packed = block.is_compacted()
+                     ? PackLiveRows(*block.packed, shape(), *block.live)
+                     : PackLiveRows(*block.panels, shape(), block_rows, *block.live);
   block.sketch = nullptr;
 }
 
@@ -109,9 +131,10 @@ void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig&
   const auto block_count = sealed_.size() + static_cast<std::int64_t>(blocks.size());
   std::int64_t index = sealed_.size();
   for (SealedBlock& block : blocks) {
-    SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
-    SOFTLOOKUP_CHECK(block.panels->panel_count() == block_panels)
-        << block.panels->panel_count() << " panels in a block of " << block_panels;
+    SOFTLOOKUP_CHECK(block.bounds != nullptr);
+    SOFTLOOKUP_CHECK(block.is_compacted() ? block.packed != nullptr
+                                          : block.panels->panel_count() == block_panels)
+        << "a block needs its packed rows, or all " << block_panels << " panels";
     PackIfFewAreLive(block);
     if (block.packed == nullptr && HasSketch(config, *block.bounds)) {
       block.sketch = std::make_shared<const BlockSketch>(
@@ -119,7 +142,7 @@ void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig&
           panel_allocator_.Allocate(kernels::SketchShape(shape().key_dim), block_panels,
                                     block_count));
     }
-    SetLiveRows(shape(), index++, block);
+    SetLiveRows(shape(), tail_.block_rows(), index++, block);
     sealed_bytes_ += block.bytes();
   }
   sealed_.Append(blocks);

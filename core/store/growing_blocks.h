@@ -59,6 +59,14 @@ class GrowingBlocks {
   // indexes of their blocks.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
+  // Returns whether Compact() may drop rows of sealed block `index`. It may not if many rows are
+  // live, so that they are not packed, or if the block after it has no row yet: the memories after
+  // the store's last row would be lost.
+  bool MayCompact(std::int64_t index) const;
+  // Drops the deleted rows of the sealed blocks `indexes`, which must ascend. MayCompact() must be
+  // true of each.
+  void Compact(absl::Span<const std::int64_t> indexes);
+
   // Returns the blocks as they are now.
   StoredBlocks View();
   // Returns the bytes that the blocks have allocated, with the memories before their first rows.

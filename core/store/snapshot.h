@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "core/attention/positioned_block.h"
 #include "core/memory/running_memory.h"
 #include "core/store/row_tags.h"
@@ -69,8 +70,9 @@ class Snapshot {
   }
   // Returns memory `index` (0: average; then config().memories) as it was after the first
   // `position` rows, deleted ones included. `position` must be at most row_count(). Reads at most
-  // one block.
-  std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;
+  // one block. ROWS_COMPACTED if `position` is inside a compacted block.
+  absl::StatusOr<std::unique_ptr<RunningMemory>> MemoryAsOf(std::uint64_t position,
+                                                            std::size_t index) const;
 
  private:
   friend class StoreEditor;
