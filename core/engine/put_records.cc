@@ -1,6 +1,7 @@
 #include "core/engine/put_records.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,47 @@ void PutBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t
   }
 }
 
+// Adds the tags of the rows at `positions` to `record`.
+void AddTags(const Snapshot& snapshot, absl::Span<const std::uint64_t> positions,
+             RowsRecord& record) {
+  bool has_labels = false;
+  for (const std::uint64_t position : positions) {
+    Snapshot::TagsOfRow tags = snapshot.TagsOf(position);
+    record.has_id.push_back(tags.id.has_value());
+    if (tags.id) record.ids.push_back(*tags.id);
+    has_labels = has_labels || !tags.labels.empty();
+    record.row_labels.push_back(std::move(tags.labels));
+  }
+  if (record.ids.empty() || record.ids.size() == positions.size()) record.has_id.clear();
+  if (!has_labels) record.row_labels.clear();
+}
+
+// Puts the rows at positions [begin, end), which no compacted block has.
+void PutRows(std::uint64_t store, const Snapshot& snapshot, std::uint64_t begin, std::uint64_t end,
+             LogBatch& batch) {
+  const std::string components = EncodeComponents(snapshot.stored_blocks(), begin, end);
+  RowsRecord record{.row_count = static_cast<std::uint32_t>(end - begin), .components = components};
+  std::vector<std::uint64_t> positions(end - begin);
+  std::iota(positions.begin(), positions.end(), begin);
+  AddTags(snapshot, positions, record);
+  batch.Put(KeyOf(store, RecordKind::kRows, begin), EncodeRows(record));
+}
+
+// Puts the rows of block `index`, which is compacted.
+void PutKeptRows(std::uint64_t store, const Snapshot& snapshot, std::int64_t index,
+                 LogBatch& batch) {
+  const PositionedBlock rows = snapshot.stored_blocks().LiveRowsOf(index);
+  const std::string components = EncodeKeptComponents(snapshot.stored_blocks(), index);
+  RowsRecord record{.row_count = static_cast<std::uint32_t>(rows.view.row_count),
+                    .components = components};
+  std::vector<std::uint64_t> positions;
+  for (std::int64_t row = 0; row < rows.view.row_count; ++row) {
+    positions.push_back(rows.PositionOf(row));
+  }
+  AddTags(snapshot, positions, record);
+  batch.Put(KeyOf(store, RecordKind::kRows, rows.first_position), EncodeRows(record));
+}
+
 }  // namespace
 
 void PutName(std::uint64_t store, absl::string_view name, LogBatch& batch) {
@@ -103,6 +145,42 @@ void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
 void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch) {
   PutLiveRows(store, *outcome.snapshot, outcome.masked_blocks, batch);
   PutRevision(store, *outcome.snapshot, batch);
+}
+
+void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int64_t begin,
+                   std::int64_t end, absl::Span<const RowSpan> spans, LogBatch& batch) {
+  const Snapshot& snapshot = *outcome.snapshot;
+  const StoredBlocks& blocks = snapshot.stored_blocks();
+  const auto position_of = [&](std::int64_t block) {
+    return static_cast<std::uint64_t>(block * blocks.block_rows());
+  };
+  const auto lost_rows = [&](std::int64_t block) {
+    return std::ranges::binary_search(outcome.compacted_blocks, block);
+  };
+  SOFTLOOKUP_CHECK(!spans.empty() && spans.front().first_position <= position_of(begin) &&
+                   spans.back().end() >= position_of(end))
+      << "records without a row of blocks " << begin << " to " << end;
+  for (const RowSpan& span : spans) {
+    const auto block = static_cast<std::int64_t>(span.first_position) / blocks.block_rows();
+    // The record of a block that was compacted before stays, unless the block lost rows again.
+    if (blocks.IsCompacted(block) && !lost_rows(block)) continue;
+    batch.Delete(KeyOf(store, RecordKind::kRows, span.first_position));
+  }
+  if (const std::uint64_t first = spans.front().first_position; first < position_of(begin)) {
+    PutRows(store, snapshot, first, position_of(begin), batch);
+  }
+  for (std::int64_t block = begin; block < end; ++block) {
+    if (lost_rows(block)) {
+      PutKeptRows(store, snapshot, block, batch);
+    } else if (!blocks.IsCompacted(block)) {
+      PutRows(store, snapshot, position_of(block), position_of(block + 1), batch);
+    }
+  }
+  if (const std::uint64_t last = spans.back().end(); last > position_of(end)) {
+    PutRows(store, snapshot, position_of(end), last, batch);
+  }
+  PutLiveRows(store, snapshot, outcome.compacted_blocks, batch);
+  PutRevision(store, snapshot, batch);
 }
 
 void DeleteRecords(std::uint64_t store, LogBatch& batch) {

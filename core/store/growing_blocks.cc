@@ -98,21 +98,28 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
 
 bool GrowingBlocks::MayCompact(std::int64_t index) const {
   const bool has_next = index + 1 < sealed_.size() || tail_.row_count() > 0;
-  return has_next && sealed_[index].packed != nullptr && !sealed_[index].is_compacted();
+  const SealedBlock& block = sealed_[index];
+  if (!has_next || block.packed == nullptr) return false;
+  const std::int64_t live_count = block.packed->row_count();
+  return !block.is_compacted() || block.kept->CountFirst(tail_.block_rows()) > live_count;
 }
 
-void GrowingBlocks::Compact(absl::Span<const std::int64_t> indexes) {
-  absl::Span<const std::int64_t> left = indexes;
+std::vector<std::int64_t> GrowingBlocks::Compact(std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> compacted;
+  for (std::int64_t index = begin; index < std::min(end, sealed_.size()); ++index) {
+    if (MayCompact(index)) compacted.push_back(index);
+  }
+  if (compacted.empty()) return compacted;
+  auto next = compacted.begin();
   sealed_.Transform([&](std::int64_t index, SealedBlock& block) {
-    if (left.empty() || left.front() != index) return;
-    SOFTLOOKUP_CHECK(MayCompact(index)) << "block " << index;
-    left.remove_prefix(1);
+    if (next == compacted.end() || *next != index) return;
+    ++next;
     sealed_bytes_ -= block.bytes();
     softlookup::Compact(block);
     SetLiveRows(shape(), tail_.block_rows(), index, block);
     sealed_bytes_ += block.bytes();
   });
-  SOFTLOOKUP_CHECK(left.empty()) << "block " << left.front() << " is not sealed";
+  return compacted;
 }
 
 void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {

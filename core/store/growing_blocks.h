@@ -59,13 +59,10 @@ class GrowingBlocks {
   // indexes of their blocks.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
-  // Returns whether Compact() may drop rows of sealed block `index`. It may not if many rows are
-  // live, so that they are not packed, or if the block after it has no row yet: the memories after
-  // the store's last row would be lost.
-  bool MayCompact(std::int64_t index) const;
-  // Drops the deleted rows of the sealed blocks `indexes`, which must ascend. MayCompact() must be
-  // true of each.
-  void Compact(absl::Span<const std::int64_t> indexes);
+  // Drops the deleted rows of the blocks [begin, end) that have few live ones. Returns the indexes
+  // of the blocks that lost rows, ascending. The store's last block is left alone, because the
+  // memories after its last row are computed from all its rows.
+  std::vector<std::int64_t> Compact(std::int64_t begin, std::int64_t end);
 
   // Returns the blocks as they are now.
   StoredBlocks View();
@@ -77,6 +74,8 @@ class GrowingBlocks {
   // Moves `blocks`, which must be full, behind the sealed blocks. Makes each block's packed rows or
   // sketch, if it gets one, and its live_rows. All three must be unset.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
+  // Returns whether Compact() drops rows of sealed block `index`.
+  bool MayCompact(std::int64_t index) const;
   // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
   // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which
   // blocks are packed then depends on which rows are live, not on the order of the deletions. That

@@ -169,6 +169,13 @@ std::vector<std::int64_t> StoreEditor::DeletePositions(absl::Span<const std::uin
   return state_.blocks.Delete(positions);
 }
 
+CompactOutcome StoreEditor::Compact(std::int64_t begin, std::int64_t end) {
+  CompactOutcome outcome{.compacted_blocks = state_.blocks.Compact(begin, end)};
+  if (!outcome.compacted_blocks.empty()) MakeNextSnapshot();
+  outcome.snapshot = newest();
+  return outcome;
+}
+
 std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(StoreConfig&)> change) {
   StoreConfig config = newest()->config();
   change(config);
