@@ -162,6 +162,18 @@ struct DeleteRowsResult {
   std::uint64_t revision = 0;
 };
 
+struct CompactionRequest {
+  std::string store;
+  // Consents to the end of memories as of an index inside a compacted block.
+  bool end_memories = false;
+};
+
+struct CompactionResult {
+  std::uint64_t block_count = 0;   // Blocks that lost rows.
+  std::uint64_t dropped_rows = 0;  // Deleted rows that are gone.
+  StoreInfo store;                 // The store afterwards.
+};
+
 // Reads rows of one snapshot, in position order. Not thread-safe.
 class RowReader {
  public:
@@ -305,6 +317,19 @@ class Engine {
   // memories do not change.
   virtual absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                                       const RowFilter& filter) = 0;
+
+  // Drops deleted rows from memory and from the log. Stores keep rows in blocks of a fixed number
+  // of positions. Each block loses its deleted rows if at most a quarter of its rows is live,
+  // except the store's last block. Blocks, and in parts: other calls to the store go on meanwhile.
+  // Positions, ids, labels and the bits of lookups do not change. Nor do the memories over all
+  // rows, or those as of an index at the edge of a block. Memories as of an index inside a
+  // compacted block fail with ROWS_COMPACTED from then on.
+  //
+  // COMPACTION_ENDS_MEMORIES if there are rows to drop and `request.end_memories` is not set.
+  // COMPACTION_IN_PROGRESS if the store is being compacted. After any other error, or once `cancel`
+  // ends the work, what was dropped so far is gone, and the next call goes on with the rest.
+  virtual absl::StatusOr<CompactionResult> CompactStore(const CompactionRequest& request,
+                                                        const CancelToken& cancel) = 0;
 
   // Answers a batch of queries from one snapshot. The data of `request.queries` and
   // `request.inputs` must live until `callback` runs.
