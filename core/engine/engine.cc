@@ -12,6 +12,7 @@
 #include "core/engine/appender.h"
 #include "core/engine/attend_job.h"
 #include "core/engine/committer.h"
+#include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
 #include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
@@ -52,7 +53,8 @@ class EngineOfStores final : public Engine {
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
-        appender_(limits_, stores_, scheduler_, committer_) {}
+        appender_(limits_, stores_, scheduler_, committer_),
+        compactor_(stores_, log_.get(), committer_) {}
 
   const Limits& limits() const override { return limits_; }
   EngineStats stats() const override;
@@ -71,6 +73,8 @@ class EngineOfStores final : public Engine {
                                                       const RowFilter& filter) override;
   absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                               const RowFilter& filter) override;
+  absl::StatusOr<CompactionResult> CompactStore(const CompactionRequest& request,
+                                                const CancelToken& cancel) override;
   void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
   absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) override;
@@ -117,6 +121,7 @@ class EngineOfStores final : public Engine {
   ForkJoinPool waker_;
   Committer committer_;
   Appender appender_;
+  Compactor compactor_;
 };
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
@@ -236,6 +241,12 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
   return Commit<absl::StatusOr<DeleteRowsResult>>([&](auto callback) {
     return MakeDeleteRows(stores_, std::move(found), filter, std::move(callback));
   });
+}
+
+absl::StatusOr<CompactionResult> EngineOfStores::CompactStore(const CompactionRequest& request,
+                                                              const CancelToken& cancel) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, Find("name", request.store));
+  return compactor_.Compact(store, request.end_memories, cancel);
 }
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,

@@ -181,6 +181,8 @@ void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int6
   }
   PutLiveRows(store, snapshot, outcome.compacted_blocks, batch);
   PutRevision(store, snapshot, batch);
+  batch.FreeDiskOf(KeyOf(store, RecordKind::kRows, spans.front().first_position),
+                   KeyOf(store, RecordKind::kRows, spans.back().end()));
 }
 
 void DeleteRecords(std::uint64_t store, LogBatch& batch) {

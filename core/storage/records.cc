@@ -326,6 +326,14 @@ std::string EncodeRows(const RowsRecord& record) {
   return encoder.Take();
 }
 
+absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows", kCompactedVersion));
+  decoder.Get<std::uint8_t>();  // Flags.
+  const auto count = decoder.Get<std::uint32_t>();
+  if (!decoder.ok()) return Damaged("rows");
+  return count;
+}
+
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows", kCompactedVersion));
   RowsRecord record;

@@ -116,6 +116,8 @@ struct RowsRecord {
 };
 std::string EncodeRows(const RowsRecord& record);
 // `row_bytes` is the size of one row's components. The result's `components` point into `value`.
+// Returns RowsRecord::row_count alone. Reads nothing behind it.
+absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value);
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes);
 
 struct WriterRecord {

@@ -96,18 +96,11 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
   return masked_blocks;
 }
 
-bool GrowingBlocks::MayCompact(std::int64_t index) const {
-  const bool has_next = index + 1 < sealed_.size() || tail_.row_count() > 0;
-  const SealedBlock& block = sealed_[index];
-  if (!has_next || block.packed == nullptr) return false;
-  const std::int64_t live_count = block.packed->row_count();
-  return !block.is_compacted() || block.kept->CountFirst(tail_.block_rows()) > live_count;
-}
-
 std::vector<std::int64_t> GrowingBlocks::Compact(std::int64_t begin, std::int64_t end) {
+  const StoredBlocks before = View();
   std::vector<std::int64_t> compacted;
-  for (std::int64_t index = begin; index < std::min(end, sealed_.size()); ++index) {
-    if (MayCompact(index)) compacted.push_back(index);
+  for (std::int64_t index = begin; index < end; ++index) {
+    if (before.RowsToDropOf(index) > 0) compacted.push_back(index);
   }
   if (compacted.empty()) return compacted;
   auto next = compacted.begin();

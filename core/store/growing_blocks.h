@@ -59,9 +59,8 @@ class GrowingBlocks {
   // indexes of their blocks.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
-  // Drops the deleted rows of the blocks [begin, end) that have few live ones. Returns the indexes
-  // of the blocks that lost rows, ascending. The store's last block is left alone, because the
-  // memories after its last row are computed from all its rows.
+  // Drops the rows that StoredBlocks::RowsToDropOf() counts in the blocks [begin, end). Returns the
+  // indexes of the blocks that lost rows, ascending.
   std::vector<std::int64_t> Compact(std::int64_t begin, std::int64_t end);
 
   // Returns the blocks as they are now.
@@ -74,8 +73,6 @@ class GrowingBlocks {
   // Moves `blocks`, which must be full, behind the sealed blocks. Makes each block's packed rows or
   // sketch, if it gets one, and its live_rows. All three must be unset.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
-  // Returns whether Compact() drops rows of sealed block `index`.
-  bool MayCompact(std::int64_t index) const;
   // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
   // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which
   // blocks are packed then depends on which rows are live, not on the order of the deletions. That

@@ -110,6 +110,13 @@ std::int64_t SealedBlock::bytes() const {
          (kept == nullptr || kept == live ? 0 : SharedBytes<RowMask>());
 }
 
+std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows) {
+  if (block.packed == nullptr) return 0;
+  const std::int64_t row_count =
+      block.is_compacted() ? block.kept->CountFirst(block_rows) : block_rows;
+  return row_count - block.packed->row_count();
+}
+
 void Compact(SealedBlock& block) {
   SOFTLOOKUP_CHECK(block.packed != nullptr && block.live != nullptr)
       << "a block without packed rows would lose live ones";

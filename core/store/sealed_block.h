@@ -89,6 +89,9 @@ struct SealedBlock {
   std::int64_t bytes() const;
 };
 
+// Returns how many rows Compact() drops of a block of `block_rows` rows. 0 if Compact() must not be
+// called.
+std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows);
 // Drops the deleted rows of a block whose live rows are packed, with their tags. Lookups read the
 // same rows as before. Memories within the block can no longer be computed.
 void Compact(SealedBlock& block);

@@ -55,6 +55,7 @@ struct DeleteOutcome {
 
 struct CompactOutcome {
   std::shared_ptr<const Snapshot> snapshot;
+  std::int64_t dropped_rows = 0;
   std::vector<std::int64_t> compacted_blocks;  // Blocks that lost rows, ascending.
 };
 

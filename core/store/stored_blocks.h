@@ -67,6 +67,9 @@ class StoredBlocks {
   bool IsCompacted(std::int64_t index) const {
     return index < sealed_.size() && sealed_[index].is_compacted();
   }
+  // Returns how many deleted rows a compaction drops of block `index`. 0 for the last block: the
+  // memories after the store's last row are computed from all its rows.
+  std::int64_t RowsToDropOf(std::int64_t index) const;
   // Returns all rows of block `index`, deleted ones included. The block must have a row, and must
   // not be compacted.
   kernels::BlockView AllRowsOf(std::int64_t index) const;
