@@ -79,7 +79,8 @@ class RowRecords {
  public:
   // Reads the records of the rows of `run` and of all blocks before it.
   static absl::StatusOr<RowRecords> Read(const CommitLog& log, std::uint64_t store,
-                                         const StoredBlocks& blocks, const BlockRun& run) {
+                                         const StoredBlocks& blocks, const BlockRun& run,
+                                         const CancelToken& cancel) {
     RowRecords records(blocks.block_rows());
     const auto key_at = [&](std::int64_t block) {
       return EncodeKey({.store = store,
@@ -88,6 +89,7 @@ class RowRecords {
     };
     SOFTLOOKUP_RETURN_IF_ERROR(
         log.Scan(key_at(0), key_at(run.end), [&](absl::string_view key, absl::string_view value) {
+          SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
           SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey parsed, ParseKey(key));
           SOFTLOOKUP_ASSIGN_OR_RETURN(std::uint64_t row_count, ParseRowCount(value));
           // The record of a compacted block has fewer rows than positions.
@@ -150,6 +152,10 @@ absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun
 
 absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>& store,
                                                     bool end_memories, const CancelToken& cancel) {
+  bool has_dropped_rows = false;
+  const absl::Cleanup count = [&] {
+    if (has_dropped_rows) stores_.totals.AddCompaction();
+  };
   {
     absl::MutexLock lock(&mutex_);
     if (!in_progress_.insert(store->number()).second) {
@@ -168,8 +174,8 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
     if (!end_memories) return NeedsConsent(blocks, runs);
     std::optional<RowRecords> records;
     if (log_ != nullptr) {
-      SOFTLOOKUP_ASSIGN_OR_RETURN(records,
-                                  RowRecords::Read(*log_, store->number(), blocks, runs.back()));
+      SOFTLOOKUP_ASSIGN_OR_RETURN(
+          records, RowRecords::Read(*log_, store->number(), blocks, runs.back(), cancel));
     }
     for (const BlockRun& run : runs) {
       SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
@@ -186,6 +192,8 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
       answered.WaitForNotification();
       SOFTLOOKUP_RETURN_IF_ERROR(outcome.status());
       result.block_count += outcome->compacted_blocks.size();
+      stores_.totals.AddDroppedRows(outcome->dropped_rows);
+      has_dropped_rows = has_dropped_rows || outcome->dropped_rows > 0;
       result.dropped_rows += static_cast<std::uint64_t>(outcome->dropped_rows);
     }
   }

@@ -11,6 +11,7 @@
 #include "core/base/status_macros.h"
 #include "core/engine/appender.h"
 #include "core/engine/attend_job.h"
+#include "core/engine/auto_compactor.h"
 #include "core/engine/committer.h"
 #include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
@@ -54,7 +55,11 @@ class EngineOfStores final : public Engine {
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
         appender_(limits_, stores_, scheduler_, committer_),
-        compactor_(stores_, log_.get(), committer_) {}
+        compactor_(stores_, log_.get(), committer_) {
+    if (options.compact_above > 0) {
+      auto_compactor_.emplace(options.compact_above, stores_, compactor_);
+    }
+  }
 
   const Limits& limits() const override { return limits_; }
   EngineStats stats() const override;
@@ -112,9 +117,10 @@ class EngineOfStores final : public Engine {
   JobContext jobs_;
 
   // The order of these members matters: the last is destroyed first, and each destructor finishes
-  // the member's work in progress. That work needs members above it. The appender's projections
-  // post to the committer. When the committer publishes a revision, the waker's one thread submits
-  // the lookups that waited for it to the scheduler. The scheduler runs jobs on the pool.
+  // the member's work in progress. That work needs members above it. The auto compactor's
+  // compactions and the appender's projections post to the committer. When the committer publishes
+  // a revision, the waker's one thread submits the lookups that waited for it to the scheduler. The
+  // scheduler runs jobs on the pool.
   ForkJoinPool pool_;
   Scheduler scheduler_;
   Lookups lookups_;
@@ -122,12 +128,16 @@ class EngineOfStores final : public Engine {
   Committer committer_;
   Appender appender_;
   Compactor compactor_;
+  std::optional<AutoCompactor> auto_compactor_;  // Empty if the engine compacts no store by itself.
 };
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(last_store_number_,
                               LoadStores(*log_, pool_, WakeUps(), observer, stores_));
   loaded_ = true;
+  if (auto_compactor_) {
+    for (const auto& store : stores_.table.Stores()) stores_.compaction_queue.Add(store);
+  }
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/status_macros.h"
 #include "core/engine/committer.h"
+#include "core/engine/compaction_queue.h"
 #include "core/engine/counted_stores.h"
 #include "core/storage/commit_log.h"
 #include "core/store/snapshot.h"
@@ -40,6 +41,7 @@ class StoreWrite : public Write {
   void Publish() final {
     store_->Publish(snapshot_);
     stores_.totals.AddWrite(snapshot_->config(), change_);
+    if (may_drop_more_) stores_.compaction_queue.Add(store_);
   }
   void Rollback() override {
     store_->editor().Rollback();
@@ -87,6 +89,7 @@ class StoreWrite : public Write {
     change_ = {.rows = static_cast<std::int64_t>(snapshot_->row_count() - before->row_count()),
                .live_rows = static_cast<std::int64_t>(snapshot_->live_row_count()) -
                             static_cast<std::int64_t>(before->live_row_count())};
+    may_drop_more_ = MayDropMore(*before, *snapshot_);
     growth_ = growth;
     budget.Add(growth_);
     return absl::OkStatus();
@@ -98,6 +101,7 @@ class StoreWrite : public Write {
   std::shared_ptr<const Snapshot> snapshot_;
   std::int64_t growth_ = 0;  // Bytes by which the store grows.
   StoreChange change_;
+  bool may_drop_more_ = false;
 };
 
 }  // namespace softlookup

@@ -30,6 +30,10 @@ namespace softlookup {
 
 struct EngineOptions {
   Limits limits;
+  // The engine compacts a store by itself, as CompactStore() with `end_memories` does, once it
+  // could drop at least this part of the rows that no compaction has dropped yet. In [0, 1]. 0:
+  // never.
+  double compact_above = 0;
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
   // Threads that run the scheduler's jobs, such as lookups, and load stores. At least 1.
