@@ -105,18 +105,28 @@ class RowRecords {
 
   // Returns the records that have a row of `run`, and forgets them and those before.
   // PutCompaction() must cut the last of them at the end of the run. Call this for ascending runs.
-  std::vector<RowSpan> Take(const BlockRun& run) {
+  // DATA_LOSS if no record has a row of the run, or several have it.
+  absl::StatusOr<std::vector<RowSpan>> Take(const BlockRun& run) {
     const auto begin = static_cast<std::uint64_t>(run.begin * block_rows_);
     const auto end = static_cast<std::uint64_t>(run.end * block_rows_);
     while (next_ < spans_.size() && spans_[next_].end() <= begin) ++next_;
     std::vector<RowSpan> taken;
+    std::uint64_t covered = begin;
     while (next_ < spans_.size() && spans_[next_].first_position < end) {
-      taken.push_back(spans_[next_]);
+      const RowSpan& span = spans_[next_];
+      if (taken.empty() ? span.first_position > begin : span.first_position != covered) break;
+      taken.push_back(span);
+      covered = span.end();
       if (spans_[next_].end() > end) {
         spans_[next_] = {.first_position = end, .row_count = spans_[next_].end() - end};
         break;
       }
       ++next_;
+    }
+    if (covered < end) {
+      return MakeError(
+          reasons::kDataLoss,
+          absl::StrCat("the log has no whole record of the row at position ", covered));
     }
     return taken;
   }
@@ -140,11 +150,12 @@ absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun
   }
   return MakeError(
       reasons::kCompactionEndsMemories,
-      absl::StrCat("end_memories: compaction would drop ", rows, " deleted rows of ", block_count,
-                   " blocks, from position ", runs.front().begin * blocks.block_rows(), " to ",
-                   runs.back().end * blocks.block_rows(),
-                   "; memories as of an index inside such a block would be lost; set end_memories "
-                   "to allow it"),
+      absl::StrCat(
+          "end_memories: compaction would drop ", rows, " deleted rows of ", block_count,
+          " blocks, from position ", runs.front().begin * blocks.block_rows(), " to ",
+          runs.back().end * blocks.block_rows(),
+          "; memories as of an index inside such a block, and windows of memories that begin "
+          "or end there, would be lost; set end_memories to allow it"),
       {{"field", "end_memories"}, {"rows", absl::StrCat(rows)}});
 }
 
@@ -180,7 +191,9 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
     for (const BlockRun& run : runs) {
       SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
       std::vector<RowSpan> spans;
-      if (records) spans = records->Take(run);
+      if (records) {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(spans, records->Take(run));
+      }
       absl::StatusOr<CompactOutcome> outcome;
       absl::Notification answered;
       auto write = std::make_unique<CompactWrite>(stores_, store, run, std::move(spans),

@@ -72,10 +72,11 @@ class Loading {
   // Adds the rows that ReadPart() read. Call this once for each part, in the order of the parts.
   absl::Status AddRows(const std::vector<PendingRows>& pending) {
     for (const auto& [first_position, record] : pending) {
+      const std::vector<std::optional<std::uint64_t>> ids = IdsOf(record);
       SOFTLOOKUP_RETURN_IF_ERROR(
           loader_->BeginsCompactedBlock(first_position)
-              ? loader_->AddCompactedBlock(first_position, IdsOf(record), record.row_labels)
-              : loader_->AddRows(first_position, record.row_count, record.ids, record.row_labels));
+              ? loader_->AddCompactedBlock(first_position, ids, record.row_labels)
+              : loader_->AddRows(first_position, record.row_count, ids, record.row_labels));
     }
     return absl::OkStatus();
   }

@@ -334,6 +334,14 @@ absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value) {
   return count;
 }
 
+// Returns whether a record of rows of this version can have these flags.
+bool AreFlagsOfRows(std::uint8_t version, std::uint8_t flags) {
+  const bool some_have_ids = (flags & kSomeHaveIds) != 0;
+  return (flags & ~(kHasIds | kHasLabels | kSomeHaveIds)) == 0 &&
+         some_have_ids == (version == kCompactedVersion) &&
+         !(some_have_ids && (flags & kHasIds) != 0);
+}
+
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows", kCompactedVersion));
   RowsRecord record;
@@ -341,11 +349,13 @@ absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_b
   record.row_count = decoder.Get<std::uint32_t>();
   record.components =
       decoder.GetBytes(std::uint64_t{record.row_count} * static_cast<std::uint64_t>(row_bytes));
-  if (!decoder.ok()) return Damaged("rows");
+  if (!decoder.ok() || !AreFlagsOfRows(VersionOf(value), flags)) return Damaged("rows");
   if ((flags & kSomeHaveIds) != 0) {
     record.has_id.resize(record.row_count);
     for (std::uint32_t row = 0; row < record.row_count; ++row) {
-      record.has_id[row] = decoder.Get<std::uint8_t>() != 0;
+      const auto has_id = decoder.Get<std::uint8_t>();
+      if (has_id > 1) return Damaged("rows");
+      record.has_id[row] = has_id == 1;
     }
     record.ids = decoder.GetAll<std::uint64_t>(
         static_cast<std::uint32_t>(std::ranges::count(record.has_id, true)));

@@ -12,9 +12,6 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
-constexpr std::int64_t kPackedPart = 4;
-
 }  // namespace
 
 GrowingBlocks::GrowingBlocks(const StoreConfig& config, Parts parts)
@@ -118,12 +115,18 @@ std::vector<std::int64_t> GrowingBlocks::Compact(std::int64_t begin, std::int64_
 void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {
   const std::int64_t block_rows = tail_.block_rows();
   if (block.live == nullptr) return;
-  // What a compacted block kept is packed already. Of that, rows may have been deleted since.
-  if (block.live->CountFirst(block_rows) > block_rows / kPackedPart) return;
-  block.packed = block.is_compacted()
-                     ? PackLiveRows(*block.packed, shape(), *block.live)
-                     : PackLiveRows(*block.panels, shape(), block_rows, *block.live);
-  block.sketch = nullptr;
+  const std::int64_t live_count = block.live->CountFirst(block_rows);
+  if (live_count > block_rows / kPackedPart) {
+    SOFTLOOKUP_CHECK(!block.is_compacted()) << live_count << " live rows in a compacted block";
+    return;
+  }
+  if (!block.is_compacted()) {
+    block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
+    block.sketch = nullptr;
+  } else if (block.packed->row_count() != live_count) {
+    // Of what a compacted block kept, rows have been deleted since.
+    block.packed = PackLiveRows(*block.packed, shape(), *block.live);
+  }
 }
 
 void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config) {

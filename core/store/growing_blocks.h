@@ -29,7 +29,8 @@ class GrowingBlocks {
  public:
   // What blocks that were read from the log are made of.
   struct Parts {
-    std::vector<SealedBlock> sealed;  // `packed`, `sketch` and `live_rows` are unset.
+    std::vector<SealedBlock>
+        sealed;  // `sketch` and `live_rows` are unset, and `packed` unless compacted.
     TailParts tail;
     std::uint64_t deleted_count = 0;
   };
@@ -71,7 +72,8 @@ class GrowingBlocks {
 
  private:
   // Moves `blocks`, which must be full, behind the sealed blocks. Makes each block's packed rows or
-  // sketch, if it gets one, and its live_rows. All three must be unset.
+  // sketch, if it gets one, and its live_rows. All three must be unset, but compacted blocks have
+  // their packed rows.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
   // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
   // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which

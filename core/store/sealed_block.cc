@@ -120,6 +120,7 @@ std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows) {
 void Compact(SealedBlock& block) {
   SOFTLOOKUP_CHECK(block.packed != nullptr && block.live != nullptr)
       << "a block without packed rows would lose live ones";
+  if (block.panels != nullptr) block.panels->FreePagesAtEnd();
   block.panels = nullptr;
   block.kept = block.live;
   if (block.tags != nullptr) block.tags = block.tags->Only(*block.live);

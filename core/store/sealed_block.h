@@ -41,6 +41,9 @@ class BlockSketch {
   const kernels::SketchView view_;
 };
 
+// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
+inline constexpr std::int64_t kPackedPart = 4;
+
 // A copy of the live rows of a sealed block that has few live rows. Lookups read it instead of the
 // block.
 struct PackedRows {
@@ -93,7 +96,8 @@ struct SealedBlock {
 // called.
 std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows);
 // Drops the deleted rows of a block whose live rows are packed, with their tags. Lookups read the
-// same rows as before. Memories within the block can no longer be computed.
+// same rows as before. Memories within the block can no longer be computed. The block's rows must
+// be committed (PanelBuffer::FreePagesAtEnd()).
 void Compact(SealedBlock& block);
 
 // Sets block.live_rows. `index` is the block's number in its store, whose blocks have `block_rows`

@@ -53,11 +53,11 @@ class Snapshot {
     std::optional<std::uint64_t> id;
     std::vector<std::string> labels;
   };
-  // Returns the tags of the row at `position`, deleted or not. `position` must be below
-  // row_count().
+  // Returns the tags of the row at `position`, which must be below row_count(). The row may be
+  // deleted. It has no tags if a compaction has dropped it.
   TagsOfRow TagsOf(std::uint64_t position) const;
-  // Returns the id of the row at `position`, deleted or not. Returns nothing if `position` has no
-  // row or its row has no id.
+  // Returns the id of the row at `position`, which may be deleted. Returns nothing if `position`
+  // has no row, or its row has no id or was dropped by a compaction.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
   // Returns the store's dictionary of labels. It can have labels of rows that were appended after
   // this snapshot. Null if no row up to this snapshot has ever had a label.

@@ -102,6 +102,17 @@ absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint6
   return absl::OkStatus();
 }
 
+bool StoreLoader::AreMasksOfCompacted(std::uint64_t index) const {
+  const auto live = live_.find(index);
+  if (live == live_.end()) return false;
+  const RowMask& kept = *kept_.at(index);
+  const auto block_rows = static_cast<std::int64_t>(block_rows_);
+  for (std::int64_t row = 0; row < block_rows; ++row) {
+    if ((*live->second)[row] && !kept[row]) return false;
+  }
+  return kept.CountFirst(block_rows) <= block_rows / kPackedPart;
+}
+
 absl::Status StoreLoader::PutKeptComponents(std::uint64_t first_position,
                                             absl::string_view components) {
   SOFTLOOKUP_CHECK(BeginsCompactedBlock(first_position)) << first_position;
@@ -109,7 +120,7 @@ absl::Status StoreLoader::PutKeptComponents(std::uint64_t first_position,
   const RowMask& kept = *kept_.at(block);
   const std::int64_t count = kept.CountFirst(static_cast<std::int64_t>(block_rows_));
   const std::int64_t row_bytes = shape_.row_bytes();
-  if (block >= packed_.size() ||
+  if (block >= packed_.size() || !AreMasksOfCompacted(block) ||
       static_cast<std::int64_t>(components.size()) != count * row_bytes) {
     return Incomplete("rows of another shape", first_position);
   }
@@ -164,10 +175,13 @@ absl::Status StoreLoader::EndBlock() {
 }
 
 absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t count,
-                                  absl::Span<const std::uint64_t> ids,
+                                  absl::Span<const std::optional<std::uint64_t>> ids,
                                   absl::Span<const std::vector<std::string>> row_labels) {
   if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
-  if (!AreRows(first_position, count)) return Incomplete("rows of another shape", loaded_);
+  if (!AreRows(first_position, count) || (!ids.empty() && ids.size() != count) ||
+      (!row_labels.empty() && row_labels.size() != count)) {
+    return Incomplete("rows of another shape", loaded_);
+  }
   const std::uint64_t end = loaded_ + count;
   while (loaded_ < end) {
     // Each step adds rows of one block only.
@@ -176,7 +190,7 @@ absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t co
     for (std::uint64_t position = begin; position < loaded_; ++position) {
       if (ids.empty() && row_labels.empty()) break;
       const std::uint64_t row = position - first_position;
-      TagRow(position, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
+      TagRow(position, ids.empty() ? std::nullopt : ids[row],
              row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
     }
     if (loaded_ % block_rows_ == 0) SOFTLOOKUP_RETURN_IF_ERROR(EndBlock());
@@ -209,7 +223,10 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
     block.live = live->second;
     deleted_count_ += static_cast<std::uint64_t>(rows - block.live->CountFirst(rows));
   }
-  if (const auto kept = kept_.find(index); kept != kept_.end()) block.kept = kept->second;
+  if (const auto kept = kept_.find(index); kept != kept_.end()) {
+    const bool is_live = block.live != nullptr && *block.live == *kept->second;
+    block.kept = is_live ? block.live : kept->second;
+  }
   for (std::int64_t row = 0; block.tags != nullptr && row < rows; ++row) {
     const std::optional<std::uint64_t> id = block.tags->id(row);
     if (id && (block.live == nullptr || (*block.live)[row])) {

@@ -20,9 +20,10 @@ namespace softlookup {
 // Rebuilds the editor of a store from the store's records. The rebuilt rows, memories and bounds
 // have the same bits as the original ones.
 //
-// Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
-// all rows; AddRows in the order of positions; Finish. The functions return DATA_LOSS if the
-// records do not make a whole store. Not thread-safe, except PutComponents.
+// Call order: AddBlockStart, AddLiveRows, AddKeptRows and AddWriter in any order; MakeRoom;
+// PutComponents and PutKeptComponents for all rows; AddRows and AddCompactedBlock in the order of
+// positions; Finish. The functions return DATA_LOSS if the records do not make a whole store. Not
+// thread-safe, except PutComponents and PutKeptComponents.
 class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
@@ -56,7 +57,7 @@ class StoreLoader {
   // labels. Completes the blocks that these rows fill, except the store's last block, which Finish
   // completes. Each of `ids` and `row_labels` is empty or has one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
-                       absl::Span<const std::uint64_t> ids,
+                       absl::Span<const std::optional<std::uint64_t>> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
   // Adds the next block, which is compacted and whose components PutKeptComponents has stored.
   // `ids` and `row_labels` are either empty or have one element per kept row.
@@ -82,6 +83,9 @@ class StoreLoader {
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
   // its deleted rows, and adds the ids of its live rows to live_ids_.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
+  // Returns whether the masks of block `index`, for which AddKeptRows() was called, can be those of
+  // a compacted block: it kept few rows, and every live one.
+  bool AreMasksOfCompacted(std::uint64_t index) const;
   // Completes the block that ends at loaded_, unless it is the store's last one.
   absl::Status EndBlock();
   // Adds the store's last block, number `index`, to sealed_ if it is full. Otherwise makes it

@@ -325,9 +325,10 @@ class Engine {
   // Drops deleted rows from memory and from the log. Stores keep rows in blocks of a fixed number
   // of positions. Each block loses its deleted rows if at most a quarter of its rows is live,
   // except the store's last block. Blocks, and in parts: other calls to the store go on meanwhile.
-  // Positions, ids, labels and the bits of lookups do not change. Nor do the memories over all
-  // rows, or those as of an index at the edge of a block. Memories as of an index inside a
-  // compacted block fail with ROWS_COMPACTED from then on.
+  // Positions, ids, labels and the bits of lookups of rows do not change. Nor do the memories over
+  // all rows, or those as of an index at the edge of a block. Memories as of an index inside a
+  // compacted block fail with ROWS_COMPACTED from then on. So do windows that begin or end there,
+  // and lookups that ask for such a memory.
   //
   // COMPACTION_ENDS_MEMORIES if there are rows to drop and `request.end_memories` is not set.
   // COMPACTION_IN_PROGRESS if the store is being compacted. After any other error, or once `cancel`

@@ -63,7 +63,8 @@ TEST(StoreLoaderTest, AStoreFromItsRecordsIsTheStoreThatWasWritten) {
   ASSERT_THAT(loader.MakeRoom(), IsOk());
   ASSERT_THAT(loader.PutComponents(0, kLoadedRows, EncodeComponents(blocks, 0, kLoadedRows)),
               IsOk());
-  ASSERT_THAT(loader.AddRows(0, kLoadedRows, ids, labels), IsOk());
+  const std::vector<std::optional<std::uint64_t>> loaded_ids(ids.begin(), ids.end());
+  ASSERT_THAT(loader.AddRows(0, kLoadedRows, loaded_ids, labels), IsOk());
   const auto loaded = loader.Finish();
   ASSERT_THAT(loaded, IsOk());
 
@@ -160,7 +161,7 @@ class CompactedLoaderTest : public ::testing::Test {
     return loader_->AddCompactedBlock(block * 1024, ids_[block], labels_[block]);
   }
   absl::Status AddOthers() {
-    std::vector<std::uint64_t> ids;
+    std::vector<std::optional<std::uint64_t>> ids;
     std::vector<std::vector<std::string>> labels;
     for (std::uint64_t row = kThird; row < kRows; ++row) {
       ids.push_back(7000 + row);
