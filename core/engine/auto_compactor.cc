@@ -19,14 +19,6 @@ CompactionRows CountCompactionRows(const StoredBlocks& blocks) {
   return rows;
 }
 
-namespace {
-
-std::int64_t DeletedRowsOf(const Snapshot& snapshot) {
-  return static_cast<std::int64_t>(snapshot.row_count() - snapshot.live_row_count());
-}
-
-}  // namespace
-
 AutoCompactor::AutoCompactor(double compact_above, CountedStores& stores, Compactor& compactor)
     : compact_above_(compact_above), stores_(stores), compactor_(compactor) {
   SOFTLOOKUP_CHECK(compact_above > 0 && compact_above <= 1) << compact_above;
@@ -47,7 +39,7 @@ void AutoCompactor::Run() {
 void AutoCompactor::LookAt(const std::shared_ptr<Store>& store) {
   {
     const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
-    if (DeletedRowsOf(*snapshot) == 0) return;
+    if (snapshot->deleted_row_count() == 0) return;
     const auto last = counted_.find(store->number());
     if (last != counted_.end() && !MayBeEnough(last->second, *snapshot)) return;
     const CompactionRows rows = CountCompactionRows(snapshot->stored_blocks());
@@ -72,19 +64,20 @@ bool AutoCompactor::MayBeEnough(const Counted& last, const Snapshot& snapshot) c
   const std::int64_t block_rows = snapshot.stored_blocks().block_rows();
   const auto row_count = static_cast<std::int64_t>(snapshot.row_count());
   const std::int64_t appended = row_count - last.row_count;
-  const std::int64_t block_count_max =
-      DeletedRowsOf(snapshot) - last.deleted_rows + appended / block_rows + 1;
+  const std::int64_t block_count_max = static_cast<std::int64_t>(snapshot.deleted_row_count()) -
+                                       last.deleted_rows + appended / block_rows + 1;
   return IsEnough({.held = last.rows.held + appended,
                    .to_drop = last.rows.to_drop + block_count_max * block_rows});
 }
 
 void AutoCompactor::Remember(const std::shared_ptr<Store>& store, const Snapshot& snapshot,
                              const CompactionRows& rows) {
-  counted_.insert_or_assign(store->number(),
-                            Counted{.store = store,
-                                    .rows = rows,
-                                    .row_count = static_cast<std::int64_t>(snapshot.row_count()),
-                                    .deleted_rows = DeletedRowsOf(snapshot)});
+  counted_.insert_or_assign(
+      store->number(),
+      Counted{.store = store,
+              .rows = rows,
+              .row_count = static_cast<std::int64_t>(snapshot.row_count()),
+              .deleted_rows = static_cast<std::int64_t>(snapshot.deleted_row_count())});
   // Forgets deleted stores once they may be half of all.
   if (static_cast<std::int64_t>(counted_.size()) <= 2 * stores_.totals.stores()) return;
   absl::erase_if(counted_, [](const auto& entry) { return entry.second.store.expired(); });

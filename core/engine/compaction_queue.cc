@@ -7,10 +7,6 @@
 namespace softlookup {
 namespace {
 
-std::uint64_t DeletedRowsOf(const Snapshot& snapshot) {
-  return snapshot.row_count() - snapshot.live_row_count();
-}
-
 // Returns how many blocks have a row.
 std::int64_t BlockCountOf(const Snapshot& snapshot) {
   const StoredBlocks& blocks = snapshot.stored_blocks();
@@ -20,9 +16,10 @@ std::int64_t BlockCountOf(const Snapshot& snapshot) {
 }  // namespace
 
 bool MayDropMore(const Snapshot& before, const Snapshot& after) {
-  if (DeletedRowsOf(after) == 0) return false;
+  if (after.deleted_row_count() == 0) return false;
   // The last block loses no rows until there is another one behind it.
-  return DeletedRowsOf(after) > DeletedRowsOf(before) || BlockCountOf(after) > BlockCountOf(before);
+  return after.deleted_row_count() > before.deleted_row_count() ||
+         BlockCountOf(after) > BlockCountOf(before);
 }
 
 void CompactionQueue::Open() {

@@ -28,6 +28,7 @@ class Snapshot {
   std::uint64_t revision() const { return revision_; }
   std::uint64_t row_count() const { return static_cast<std::uint64_t>(stored_blocks_.row_count()); }
   std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
+  std::uint64_t deleted_row_count() const { return deleted_count_; }
   // Bytes of RAM that the store takes, with the allocator's overhead. Bytes that only older
   // snapshots hold do not count, nor do the log's buffers. These count:
   // - rows, in blocks and packed, with the room reserved for more;
