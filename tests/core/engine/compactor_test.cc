@@ -1,6 +1,6 @@
 // Stores that lose their deleted rows: what is answered stays the same, bit for bit, before and
 // after, and when the directory is opened again.
-#include "core/engine/compaction.h"
+#include "core/engine/compactor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
