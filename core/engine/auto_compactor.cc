@@ -49,7 +49,7 @@ void AutoCompactor::LookAt(const std::shared_ptr<Store>& store) {
   // Errors are not retried. If a write ended, or the queue of writes was full, the next write that
   // deletes rows queues the store again. A compaction in progress does the same work. A store that
   // was deleted is gone, and one that was renamed is queued by the rename.
-  compactor_.Compact(store, /*end_memories=*/true, cancel_).status().IgnoreError();
+  compactor_.Compact(store, {.end_memories = true}, cancel_).status().IgnoreError();
 }
 
 bool AutoCompactor::IsEnough(const CompactionRows& rows) const {

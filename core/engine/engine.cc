@@ -256,7 +256,7 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
 absl::StatusOr<CompactionResult> EngineOfStores::CompactStore(const CompactionRequest& request,
                                                               const CancelToken& cancel) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, Find("name", request.store));
-  return compactor_.Compact(store, request.end_memories, cancel);
+  return compactor_.Compact(store, request, cancel);
 }
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,

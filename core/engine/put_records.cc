@@ -147,6 +147,15 @@ void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& ba
   PutRevision(store, *outcome.snapshot, batch);
 }
 
+std::vector<RowSpan> SpansOf(std::uint64_t begin, std::uint64_t end, std::int64_t block_rows) {
+  const auto rows_max = static_cast<std::uint64_t>(kBlocksPerSpan * block_rows);
+  std::vector<RowSpan> spans;
+  for (; begin < end; begin += rows_max) {
+    spans.push_back({.first_position = begin, .row_count = std::min(rows_max, end - begin)});
+  }
+  return spans;
+}
+
 void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int64_t begin,
                    std::int64_t end, absl::Span<const RowSpan> spans, LogBatch& batch) {
   const Snapshot& snapshot = *outcome.snapshot;
@@ -176,8 +185,8 @@ void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int6
       PutRows(store, snapshot, position_of(block), position_of(block + 1), batch);
     }
   }
-  if (const std::uint64_t last = spans.back().end(); last > position_of(end)) {
-    PutRows(store, snapshot, position_of(end), last, batch);
+  for (const RowSpan& rest : SpansOf(position_of(end), spans.back().end(), blocks.block_rows())) {
+    PutRows(store, snapshot, rest.first_position, rest.end(), batch);
   }
   PutLiveRows(store, snapshot, outcome.compacted_blocks, batch);
   PutRevision(store, snapshot, batch);

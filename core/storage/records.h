@@ -116,9 +116,9 @@ struct RowsRecord {
 };
 std::string EncodeRows(const RowsRecord& record);
 // `row_bytes` is the size of one row's components. The result's `components` point into `value`.
-// Returns RowsRecord::row_count alone. Reads nothing behind it.
-absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value);
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes);
+// Returns RowsRecord::row_count alone, and reads nothing behind it.
+absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value);
 
 struct WriterRecord {
   std::uint64_t last_sequence = 0;

@@ -99,16 +99,14 @@ std::vector<std::int64_t> GrowingBlocks::Compact(std::int64_t begin, std::int64_
   for (std::int64_t index = begin; index < end; ++index) {
     if (before.RowsToDropOf(index) > 0) compacted.push_back(index);
   }
-  if (compacted.empty()) return compacted;
-  auto next = compacted.begin();
-  sealed_.Transform([&](std::int64_t index, SealedBlock& block) {
-    if (next == compacted.end() || *next != index) return;
-    ++next;
+  for (const std::int64_t index : compacted) {
+    SealedBlock block = sealed_[index];
     sealed_bytes_ -= block.bytes();
     softlookup::Compact(block);
     SetLiveRows(shape(), tail_.block_rows(), index, block);
     sealed_bytes_ += block.bytes();
-  });
+    sealed_.Set(index, std::move(block));
+  }
   return compacted;
 }
 

@@ -95,6 +95,7 @@ absl::Status CompactCall::Prepare() {
 void CompactCall::Run() {
   if (const absl::Status status = Prepare(); !status.ok()) return Refuse(status);
   call().streams().Add(stop_);
+  stop_->Recheck();  // The rights may have been lost before that.
   call().limiters().compaction.Run([this]() -> SingleTask::Finish {
     absl::Status status = Compact();
     return [this, status = std::move(status)] { Answer(status, response_); };
@@ -102,12 +103,14 @@ void CompactCall::Run() {
 }
 
 absl::Status CompactCall::Compact() {
+  std::uint64_t dropped_rows = 0;
   const CompactionRequest request{.store = request_.name(),
-                                  .end_memories = request_.end_memories()};
+                                  .end_memories = request_.end_memories(),
+                                  .dropped_rows = &dropped_rows};
   const absl::StatusOr<CompactionResult> result = engine_.CompactStore(request, stop_->cancel());
+  if (result.ok() || dropped_rows > 0) call().auditor().CountChange(dropped_rows);
   if (!result.ok()) return stop_->CauseOf(result.status());
   EncodeCompaction(*result, response_);
-  call().auditor().CountChange(result->dropped_rows);
   return absl::OkStatus();
 }
 

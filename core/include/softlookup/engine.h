@@ -170,6 +170,9 @@ struct CompactionRequest {
   std::string store;
   // Consents to the end of memories as of an index inside a compacted block.
   bool end_memories = false;
+  // The engine adds the rows that it drops, also if the call fails afterwards. Not owned. May be
+  // null.
+  std::uint64_t* dropped_rows = nullptr;
 };
 
 struct CompactionResult {

@@ -118,7 +118,8 @@ TEST_F(LoadCompactedTest, RowsThatDoNotFitAreDataLoss) {
 
 // The record of a whole block says which of its rows have ids, and is damaged if it claims fewer.
 TEST_F(LoadCompactedTest, FewerIdsThanRowsAreNoCrash) {
-  auto record = ParseRows(Record(RecordKind::kRows, 4096), store_.row_bytes());
+  const std::string whole = Record(RecordKind::kRows, 4096);
+  auto record = ParseRows(whole, store_.row_bytes());
   ASSERT_THAT(record, IsOk());
   const std::string components(record->components);
   const RowsRecord fewer{
