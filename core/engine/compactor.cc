@@ -25,7 +25,7 @@ namespace {
 // what is left of these blocks in one batch.
 constexpr std::int64_t kBlocksPerRun = 16;
 // How long a caller should wait if the store is being compacted.
-constexpr absl::Duration kRetryDelay = absl::Seconds(5);
+constexpr absl::Duration kCompactionRetryDelay = absl::Seconds(5);
 
 // Returns runs that have all blocks with rows to drop, in order. A run begins and ends with such a
 // block. Others in between only have their records rewritten, which takes less than further writes.
@@ -181,7 +181,7 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
   };
   if (!Begin(store)) {
     return WithRetryAfter(MakeError(reasons::kCompactionInProgress, "The store is being compacted"),
-                          kRetryDelay);
+                          kCompactionRetryDelay);
   }
   const absl::Cleanup end = [&] { End(store->number()); };
   std::vector<BlockRun> runs;
