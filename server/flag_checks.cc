@@ -31,6 +31,7 @@ std::string DirectoryOf(const std::string& path) {
 
 std::optional<std::string> NonFiniteFlag(const Flags& flags) {
   const std::pair<const char*, double> numbers[] = {
+      {"--compact-above", flags.compact_above},
       {"--shutdown-grace", flags.shutdown_grace_seconds},
       {"--max-waiting-work", flags.lookup_wait_ms_max},
       {"--keepalive-seconds", flags.keepalive_seconds},

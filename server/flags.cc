@@ -116,6 +116,13 @@ void AddScanFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 1'000'000));
 }
 
+void AddCompaction(CLI::App& app, Flags& flags) {
+  app.add_option("--compact-above", flags.compact_above,
+                 "Compact a store once this part of its rows can be dropped; ends memories as of "
+                 "them; 0: never")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
 void AddShutdownAndLogFlags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--shutdown-grace", flags.shutdown_grace_seconds,
@@ -258,6 +265,7 @@ void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddAddresses(app, flags);
   AddDirectories(app, flags, is_ephemeral);
   AddScanFlags(app, flags);
+  AddCompaction(app, flags);
   AddShutdownAndLogFlags(app, flags);
   AddSecurityFlags(app, flags);
   AddCountLimits(app, flags);

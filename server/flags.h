@@ -27,6 +27,8 @@ struct Flags {
   // Maximum number of queries that share a pass. 1: lookups share no pass.
   std::int64_t share_queries = 256;
   std::int64_t share_wait_us = 5000;
+  // EngineOptions::compact_above: in [0, 1]. 0: the engine compacts no store by itself.
+  double compact_above = 0;
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
   std::string log_format = "text";     // "text" or "json".

@@ -73,6 +73,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
   spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
   const EngineOptions options{.limits = flags.limits,
+                              .compact_above = flags.compact_above,
                               .thread_count = flags.threads,
                               .queries_per_pass_max = flags.share_queries,
                               .pass_wait_max = absl::Microseconds(flags.share_wait_us),

@@ -8,6 +8,7 @@
 #include "server/base/method.h"
 #include "server/rpc/append_call.h"
 #include "server/rpc/append_stream.h"
+#include "server/rpc/compact_call.h"
 #include "server/rpc/lookup_call.h"
 #include "server/rpc/lookup_stream.h"
 #include "server/rpc/reflection.h"
@@ -70,6 +71,8 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return Answer(std::move(call), engine_, &UpdateStore);
     case Method::kRenameStore:
       return Answer(std::move(call), engine_, &RenameStore);
+    case Method::kCompactStore:
+      return StartCompactStore(std::move(call), engine_);
     case Method::kDeleteStore:
       return Answer(std::move(call), engine_, &DeleteStore);
     case Method::kAppend:

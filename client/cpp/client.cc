@@ -249,6 +249,15 @@ absl::StatusOr<v1::RenameStoreResponse> Client::RenameStore(std::string_view sto
   return impl_->Call(&Stub::RenameStore, request, Repeat::kUnsafe, call);
 }
 
+absl::StatusOr<v1::CompactStoreResponse> Client::CompactStore(std::string_view name,
+                                                              const CompactStoreOptions& options,
+                                                              const CallOptions& call) {
+  v1::CompactStoreRequest request;
+  request.set_name(std::string(name));
+  request.set_end_memories(options.end_memories);
+  return impl_->Call(&Stub::CompactStore, request, Repeat::kUnsafe, call);
+}
+
 absl::Status Client::DeleteStore(std::string_view name, const CallOptions& call) {
   v1::DeleteStoreRequest request;
   request.set_name(std::string(name));

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
@@ -13,6 +14,7 @@
 #include "client/tool/store_printer.h"
 #include "client/tool/whole_store.h"
 #include "client/tool/word_store.h"
+#include "softlookup/error_details.h"
 
 namespace softlookup::tool {
 namespace {
@@ -35,6 +37,11 @@ struct RenameFlags {
   std::string name;
   std::string new_name;
   bool replace = false;
+};
+
+struct CompactFlags {
+  std::string name;
+  bool end_memories = false;
 };
 
 absl::Status Create(const CreateFlags& flags, const Session& session) {
@@ -98,6 +105,22 @@ absl::Status Rename(const RenameFlags& flags, const Session& session) {
   return absl::OkStatus();
 }
 
+absl::Status Compact(const CompactFlags& flags, const Session& session) {
+  // No deadline by default: the time grows with the size of the store.
+  CallOptions call;
+  if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(const v1::Store before, client.GetStore(flags.name));
+  const absl::StatusOr<v1::CompactStoreResponse> compacted =
+      client.CompactStore(flags.name, {.end_memories = flags.end_memories}, call);
+  if (ErrorReason(compacted.status()) == "COMPACTION_ENDS_MEMORIES") {
+    return Annotate(compacted.status(), "--end-memories consents to that");
+  }
+  CLIENT_RETURN_IF_ERROR(compacted.status());
+  PrintCompacted(before, *compacted, session);
+  return absl::OkStatus();
+}
+
 absl::Status Delete(const std::string& name, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_RETURN_IF_ERROR(client.DeleteStore(name));
@@ -116,7 +139,7 @@ void AddName(CLI::App* command, std::string* name) {
 }  // namespace
 
 void AddStoreCommands(CLI::App* app, Session* session) {
-  CLI::App* store = app->add_subcommand("store", "Make, show, change and delete stores");
+  CLI::App* store = app->add_subcommand("store", "Make, show, change, compact and delete stores");
   store->require_subcommand(1);
 
   auto create_flags = std::make_shared<CreateFlags>();
@@ -168,6 +191,14 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   rename->add_flag("--replace", rename_flags->replace,
                    "Delete a store that has the new name, in the same step");
   rename->callback([=] { session->run = [=] { return Rename(*rename_flags, *session); }; });
+
+  auto compact_flags = std::make_shared<CompactFlags>();
+  CLI::App* compact =
+      store->add_subcommand("compact", "Drop a store's deleted rows from RAM and disk, for good");
+  AddName(compact, &compact_flags->name);
+  compact->add_flag("--end-memories", compact_flags->end_memories,
+                    "Consent to the end of past memories inside the blocks that lose rows");
+  compact->callback([=] { session->run = [=] { return Compact(*compact_flags, *session); }; });
 
   CLI::App* remove = store->add_subcommand("delete", "Delete a store and its rows")->alias("rm");
   AddName(remove, name.get());

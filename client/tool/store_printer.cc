@@ -159,6 +159,23 @@ void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& respon
                << replaced.revision() << ", created " << CreateTime(replaced) << "\n";
 }
 
+void PrintCompacted(const v1::Store& before, const v1::CompactStoreResponse& response,
+                    const Session& session) {
+  const v1::Store& store = response.store();
+  if (session.json) {
+    return PrintJson({{"compacted", store.name()},
+                      {"dropped_rows", response.dropped_rows()},
+                      {"compacted_blocks", response.compacted_blocks()},
+                      {"byte_size_before", before.byte_size()},
+                      {"store", StoreJson(store)}},
+                     session.out);
+  }
+  *session.out << "dropped " << Counted(response.dropped_rows(), "row") << " from "
+               << Counted(response.compacted_blocks(), "block") << " of "
+               << TerminalText(store.name()) << "; size " << output::BytesText(before.byte_size())
+               << " before, " << output::BytesText(store.byte_size()) << " after\n";
+}
+
 void PrintStores(const std::vector<v1::Store>& stores, const Session& session) {
   if (session.json) {
     Json list = Json::array();

@@ -27,6 +27,12 @@ void PrintStores(const std::vector<v1::Store>& stores, const Session& session);
 void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& response,
                   const Session& session);
 
+// Says in a line what a compaction dropped and what that did to the size of the store, which was
+// `before`, or prints with -o json
+// {"compacted": name, "dropped_rows", "compacted_blocks", "byte_size_before", "store": as above}
+void PrintCompacted(const v1::Store& before, const v1::CompactStoreResponse& response,
+                    const Session& session);
+
 }  // namespace softlookup::tool
 
 #endif  // SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_

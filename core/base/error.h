@@ -32,6 +32,12 @@ inline constexpr ErrorReason kLimitExceeded{absl::StatusCode::kInvalidArgument, 
 inline constexpr ErrorReason kPositionOutOfRange{absl::StatusCode::kInvalidArgument,
                                                  "POSITION_OUT_OF_RANGE"};
 inline constexpr ErrorReason kStoreNotFound{absl::StatusCode::kNotFound, "STORE_NOT_FOUND"};
+inline constexpr ErrorReason kRowsCompacted{absl::StatusCode::kFailedPrecondition,
+                                            "ROWS_COMPACTED"};
+inline constexpr ErrorReason kCompactionEndsMemories{absl::StatusCode::kFailedPrecondition,
+                                                     "COMPACTION_ENDS_MEMORIES"};
+inline constexpr ErrorReason kCompactionInProgress{absl::StatusCode::kResourceExhausted,
+                                                   "COMPACTION_IN_PROGRESS"};
 inline constexpr ErrorReason kMemoryNotFound{absl::StatusCode::kNotFound, "MEMORY_NOT_FOUND"};
 inline constexpr ErrorReason kWriterNotFound{absl::StatusCode::kNotFound, "WRITER_NOT_FOUND"};
 inline constexpr ErrorReason kStoreExists{absl::StatusCode::kAlreadyExists, "STORE_EXISTS"};

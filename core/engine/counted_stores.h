@@ -4,14 +4,16 @@
 #include <cstdint>
 
 #include "core/engine/byte_budget.h"
+#include "core/engine/compaction_queue.h"
 #include "core/engine/store_table.h"
 #include "core/engine/store_totals.h"
 
 namespace softlookup {
 
 // The stores of an engine, and counts of what they hold: their bytes of RAM in the budget, and
-// their rows in the totals. Code that changes a store must update both counts. Thread-safe, except
-// that only one write at a time may check the budget and add to it (ByteBudget).
+// their rows in the totals. Code that changes a store must update both counts, and queue the store
+// for AutoCompactor if MayDropMore(). Thread-safe, except that only one write at a time may check
+// the budget and add to it (ByteBudget).
 struct CountedStores {
   // `ram_bytes_max` is as in Limits.
   explicit CountedStores(std::int64_t ram_bytes_max) : budget(ram_bytes_max) {}
@@ -19,6 +21,7 @@ struct CountedStores {
   StoreTable table;
   ByteBudget budget;
   StoreTotals totals;
+  CompactionQueue compaction_queue;
 };
 
 }  // namespace softlookup

@@ -11,7 +11,9 @@
 #include "core/base/status_macros.h"
 #include "core/engine/appender.h"
 #include "core/engine/attend_job.h"
+#include "core/engine/auto_compactor.h"
 #include "core/engine/committer.h"
+#include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
 #include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
@@ -52,7 +54,12 @@ class EngineOfStores final : public Engine {
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
-        appender_(limits_, stores_, scheduler_, committer_) {}
+        appender_(limits_, stores_, scheduler_, committer_),
+        compactor_(stores_, log_.get(), committer_) {
+    if (options.compact_above > 0) {
+      auto_compactor_.emplace(options.compact_above, stores_, compactor_);
+    }
+  }
 
   const Limits& limits() const override { return limits_; }
   EngineStats stats() const override;
@@ -71,6 +78,8 @@ class EngineOfStores final : public Engine {
                                                       const RowFilter& filter) override;
   absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                               const RowFilter& filter) override;
+  absl::StatusOr<CompactionResult> CompactStore(const CompactionRequest& request,
+                                                const CancelToken& cancel) override;
   void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
   absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) override;
@@ -108,21 +117,27 @@ class EngineOfStores final : public Engine {
   JobContext jobs_;
 
   // The order of these members matters: the last is destroyed first, and each destructor finishes
-  // the member's work in progress. That work needs members above it. The appender's projections
-  // post to the committer. When the committer publishes a revision, the waker's one thread submits
-  // the lookups that waited for it to the scheduler. The scheduler runs jobs on the pool.
+  // the member's work in progress. That work needs members above it. The auto compactor's
+  // compactions and the appender's projections post to the committer. When the committer publishes
+  // a revision, the waker's one thread submits the lookups that waited for it to the scheduler. The
+  // scheduler runs jobs on the pool.
   ForkJoinPool pool_;
   Scheduler scheduler_;
   Lookups lookups_;
   ForkJoinPool waker_;
   Committer committer_;
   Appender appender_;
+  Compactor compactor_;
+  std::optional<AutoCompactor> auto_compactor_;  // Empty if the engine compacts no store by itself.
 };
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(last_store_number_,
                               LoadStores(*log_, pool_, WakeUps(), observer, stores_));
   loaded_ = true;
+  if (auto_compactor_) {
+    for (const auto& store : stores_.table.Stores()) stores_.compaction_queue.Add(store);
+  }
   return absl::OkStatus();
 }
 
@@ -236,6 +251,12 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
   return Commit<absl::StatusOr<DeleteRowsResult>>([&](auto callback) {
     return MakeDeleteRows(stores_, std::move(found), filter, std::move(callback));
   });
+}
+
+absl::StatusOr<CompactionResult> EngineOfStores::CompactStore(const CompactionRequest& request,
+                                                              const CancelToken& cancel) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, Find("name", request.store));
+  return compactor_.Compact(store, request, cancel);
 }
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,

@@ -25,6 +25,18 @@ struct PendingRows {
   RowsRecord record;  // Its `components` are empty.
 };
 
+// Returns the ids by row, or nothing if no row has one.
+std::vector<std::optional<std::uint64_t>> IdsOf(const RowsRecord& record) {
+  std::vector<std::optional<std::uint64_t>> ids;
+  if (record.ids.empty()) return ids;
+  auto next = record.ids.begin();
+  for (std::uint32_t row = 0; row < record.row_count; ++row) {
+    const bool has_id = record.has_id.empty() || record.has_id[row];
+    ids.push_back(has_id ? std::optional<std::uint64_t>(*next++) : std::nullopt);
+  }
+  return ids;
+}
+
 // Loads one store from its records.
 class Loading {
  public:
@@ -60,8 +72,11 @@ class Loading {
   // Adds the rows that ReadPart() read. Call this once for each part, in the order of the parts.
   absl::Status AddRows(const std::vector<PendingRows>& pending) {
     for (const auto& [first_position, record] : pending) {
+      const std::vector<std::optional<std::uint64_t>> ids = IdsOf(record);
       SOFTLOOKUP_RETURN_IF_ERROR(
-          loader_->AddRows(first_position, record.row_count, record.ids, record.row_labels));
+          loader_->BeginsCompactedBlock(first_position)
+              ? loader_->AddCompactedBlock(first_position, ids, record.row_labels)
+              : loader_->AddRows(first_position, record.row_count, ids, record.row_labels));
     }
     return absl::OkStatus();
   }
@@ -149,7 +164,8 @@ class Loading {
       }
       case RecordKind::kLiveRows: {
         SOFTLOOKUP_ASSIGN_OR_RETURN(const LiveRowsRecord live, ParseLiveRows(value));
-        loader_->AddLiveRows(parsed.number, RowMask::Of(live));
+        loader_->AddLiveRows(parsed.number, RowMask::Of(live.live));
+        if (live.kept) loader_->AddKeptRows(parsed.number, RowMask::Of(*live.kept));
         return absl::OkStatus();
       }
       default: {  // kWriter.
@@ -166,7 +182,9 @@ class Loading {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey rows, ParseKey(key));
     SOFTLOOKUP_ASSIGN_OR_RETURN(RowsRecord record, ParseRows(value, row_bytes()));
     SOFTLOOKUP_RETURN_IF_ERROR(
-        loader_->PutComponents(rows.number, record.row_count, record.components));
+        loader_->BeginsCompactedBlock(rows.number)
+            ? loader_->PutKeptComponents(rows.number, record.components)
+            : loader_->PutComponents(rows.number, record.row_count, record.components));
     record.components = {};
     pending.push_back({.first_position = rows.number, .record = std::move(record)});
     return absl::OkStatus();

@@ -45,7 +45,9 @@ absl::Status LookupTask::Select(const LookupRequest& request,
     memory_end = selection_.begin();
   }
   if (memory_end > 0) {
-    memory_ = snapshot->MemoryAsOf(memory_end, memory_index)->Read();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<RunningMemory> memory,
+                                snapshot->MemoryAsOf(memory_end, memory_index));
+    memory_ = memory->Read();
     task_.memory = MemoryPair{
         .key = memory_.key.data(),
         .value = memory_.value.data(),

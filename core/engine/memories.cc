@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
+#include "core/base/status_macros.h"
 #include "softlookup/engine.h"
 
 namespace softlookup {
@@ -25,7 +26,8 @@ absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index) {
 
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
                                        std::uint64_t begin, std::uint64_t end) {
-  const std::unique_ptr<RunningMemory> memory = snapshot.MemoryAsOf(end, index);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<RunningMemory> memory,
+                              snapshot.MemoryAsOf(end, index));
   MemoryState state{.name = std::string(MemoryNameOf(snapshot.config(), index)),
                     .begin = begin,
                     .end = end,
@@ -33,7 +35,9 @@ absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t ind
   if (begin == 0) {
     state.memory = memory->Read();
   } else if (memory->has_windows()) {
-    state.memory = memory->ReadSince(*snapshot.MemoryAsOf(begin, index));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<RunningMemory> before,
+                                snapshot.MemoryAsOf(begin, index));
+    state.memory = memory->ReadSince(*before);
   } else {
     return InvalidOption("begin", absl::StrCat("only AVERAGE memories have windows; \"", state.name,
                                                "\" always begins at 0"));

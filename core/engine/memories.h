@@ -17,8 +17,8 @@ absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_v
 absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index);
 
 // Returns the memory over the rows at positions [begin, end) of the snapshot, deleted ones
-// included. Leaves `incarnation` at 0. INVALID_OPTION if `begin` is above 0 and memories of this
-// kind have no windows.
+// included. Leaves `incarnation` at 0. The errors are those of Snapshot::MemoryAsOf, and
+// INVALID_OPTION if `begin` is above 0 and memories of this kind have no windows.
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
                                        std::uint64_t begin, std::uint64_t end);
 

@@ -2,9 +2,11 @@
 #define SOFTLOOKUP_CORE_ENGINE_PUT_RECORDS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "core/storage/commit_log.h"
 #include "core/store/store.h"
 
@@ -28,6 +30,25 @@ void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
                const WriterState* writer, LogBatch& batch);
 // Puts all records that a deletion of rows changed.
 void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch);
+
+// The rows that one kRows record of the log has: `row_count` from `first_position` on.
+struct RowSpan {
+  std::uint64_t first_position = 0;
+  std::uint64_t row_count = 0;
+  std::uint64_t end() const { return first_position + row_count; }
+};
+// Cuts positions [begin, end), which begin with a block, into spans of at most kBlocksPerSpan
+// blocks.
+std::vector<RowSpan> SpansOf(std::uint64_t begin, std::uint64_t end, std::int64_t block_rows);
+inline constexpr std::int64_t kBlocksPerSpan = 16;
+// Puts what a compaction left of the blocks [begin, end), and deletes the records that had their
+// rows before. `spans` are the log's records that have a row of these blocks, in order. A record
+// that also has rows of other blocks is cut at the blocks' edges. What follows `end` becomes the
+// records that SpansOf() returns, so that a long record is rewritten once, however many compactions
+// meet it.
+void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int64_t begin,
+                   std::int64_t end, absl::Span<const RowSpan> spans, LogBatch& batch);
+
 // Deletes all records of a store, that of its name included.
 void DeleteRecords(std::uint64_t store, LogBatch& batch);
 

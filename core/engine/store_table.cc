@@ -79,6 +79,15 @@ ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
   return result;
 }
 
+std::vector<std::shared_ptr<Store>> StoreTable::Stores() const {
+  std::vector<std::shared_ptr<Store>> stores;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [name, entry] : stores_) {
+    if (IsWhole(entry)) stores.push_back(std::get<std::shared_ptr<Store>>(entry));
+  }
+  return stores;
+}
+
 absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max) {
   absl::MutexLock lock(&mutex_);
   // A client that creates the store if it is missing has what it wants, however many there are.

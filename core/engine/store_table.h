@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
@@ -40,6 +41,8 @@ class StoreTable {
   // Returns at most `count_max` stores whose name starts with `prefix` and comes after `after`,
   // damaged ones included.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
+  // Returns all stores, by name, without the damaged ones.
+  std::vector<std::shared_ptr<Store>> Stores() const;
 
   // Reserves `name` for a new store until Add() or Release(). Find() does not see the name before
   // Add(). STORE_EXISTS if `name` is taken or reserved. TOO_MANY_STORES if `count_max` names are

@@ -28,6 +28,10 @@ class StoreTotals {
   void RemoveStore(const Snapshot& snapshot);
   // Counts a write to a store of this configuration. Call this once readers can see the write.
   void AddWrite(const StoreConfig& config, const StoreChange& change);
+  // Counts deleted rows that a compaction dropped.
+  void AddDroppedRows(std::int64_t count) { dropped_rows_ += count; }
+  // Counts a compaction that dropped rows. Call this once it has ended.
+  void AddCompaction() { ++compactions_; }
 
   std::int64_t stores() const { return stores_; }  // Without damaged stores.
   std::int64_t damaged_stores() const { return damaged_stores_; }
@@ -38,6 +42,9 @@ class StoreTotals {
   // Bytes that the keys and values of the appended rows take in float32, whatever the store's
   // storage type.
   std::int64_t appended_bytes() const { return appended_bytes_; }
+  // The next two since the process started.
+  std::int64_t dropped_rows() const { return dropped_rows_; }
+  std::int64_t compactions() const { return compactions_; }
 
  private:
   std::atomic<std::int64_t> stores_{0};
@@ -46,6 +53,8 @@ class StoreTotals {
   std::atomic<std::int64_t> live_rows_{0};
   std::atomic<std::int64_t> appended_rows_{0};
   std::atomic<std::int64_t> appended_bytes_{0};
+  std::atomic<std::int64_t> dropped_rows_{0};
+  std::atomic<std::int64_t> compactions_{0};
 };
 
 }  // namespace softlookup

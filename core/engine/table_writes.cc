@@ -139,6 +139,8 @@ class RenameStoreWrite final : public Write {
     const std::shared_ptr<Store> renamed = store_->HandOver();
     stores_.table.Rename(rename_.name, rename_.new_name, renamed);
     store_->Close(StoreNotFound(rename_.name));
+    // The rename ends compactions under the old name.
+    stores_.compaction_queue.Add(renamed);
     result_.store = renamed->info();
     if (replaced_ == nullptr) return;
     result_.replaced = replaced_->info();

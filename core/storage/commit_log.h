@@ -28,6 +28,10 @@ class LogBatch {
   // frees the rest later, when BeginCompaction() has been called and enough is deleted to be worth
   // it.
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
+  // Says that Delete() takes most of the records whose keys are in [begin, end), and changes
+  // nothing itself. Once the batch is committed, the log frees the disk that they took, as it frees
+  // the rest of a deleted range.
+  virtual void FreeDiskOf(absl::string_view begin, absl::string_view end) = 0;
 };
 
 // Whether a commit waits until the disk has it. A power cut loses no write that was committed with

@@ -31,8 +31,8 @@ namespace softlookup {
 // deletions while the disk is full, and for all writes once there is room. LogFailure decides
 // whether the database takes writes, or must be opened again.
 //
-// One thread at a time may call Open(), Write(), DropDeleted() and MakeReserve(). The other
-// functions are thread-safe once Open() has returned.
+// One thread at a time may call Open(), Write(), DropDeleted(), FreeDiskOf() and MakeReserve(). The
+// other functions are thread-safe once Open() has returned.
 class LogDatabase {
  public:
   // `env` must outlive this object.
@@ -59,6 +59,9 @@ class LogDatabase {
   // later. The last Write() must have deleted these records, with a sync. Errors are ignored: that
   // write is safe. If RocksDB takes no more writes after an error, the next Write() finds it.
   void DropDeleted(absl::Span<const KeyRange> deleted);
+
+  // Leaves it to reclaimer_ to free the disk that deleted records in `ranges` take.
+  void FreeDiskOf(absl::Span<const KeyRange> ranges) { reclaimer_->Add(ranges); }
 
   // Makes the DiskReserve if it is missing and there is room. Does nothing shortly after an attempt
   // that failed, and while the database is open for a full disk. Call this after writes.

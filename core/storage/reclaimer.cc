@@ -71,10 +71,15 @@ rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted, bool& may
     status = DropTables(*db, deleted, may_have_dropped);
     compaction_mutex_.Unlock();
   }
-  absl::MutexLock lock(&mutex_);
-  added_.insert(added_.end(), deleted.begin(), deleted.end());
-  has_news_ = true;
+  Add(deleted);
   return status;
+}
+
+void Reclaimer::Add(absl::Span<const KeyRange> ranges) {
+  if (ranges.empty()) return;
+  absl::MutexLock lock(&mutex_);
+  added_.insert(added_.end(), ranges.begin(), ranges.end());
+  has_news_ = true;
 }
 
 void Reclaimer::AwaitIdle() {

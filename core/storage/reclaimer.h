@@ -68,6 +68,9 @@ class Reclaimer {
   // `may_have_dropped` as it does. While the thread compacts, drops no tables and sets
   // `may_have_dropped` to false.
   rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted, bool& may_have_dropped);
+  // Leaves the deleted records in `ranges` to the thread. Drops no tables, since there may be other
+  // records in `ranges`.
+  void Add(absl::Span<const KeyRange> ranges);
 
   // Waits until everything is done that can be done now. A database must be attached.
   void AwaitIdle();

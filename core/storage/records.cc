@@ -1,5 +1,6 @@
 #include "core/storage/records.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -21,6 +22,10 @@ constexpr std::uint8_t kStorageTypeVersion = 2;
 // Flags of a record of rows.
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;
+constexpr std::uint8_t kSomeHaveIds = 4;
+// The version of records of a compacted block: of its live rows, and of its rows if not all of them
+// have ids.
+constexpr std::uint8_t kCompactedVersion = 2;
 
 absl::Status Damaged(absl::string_view what) {
   return MakeError(reasons::kDataLoss, absl::StrCat("a record of ", what, " cannot be read"));
@@ -46,6 +51,9 @@ absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what,
   }
   return decoder;
 }
+
+// Returns the version of a record that Open() has opened.
+std::uint8_t VersionOf(absl::string_view value) { return static_cast<std::uint8_t>(value[0]); }
 
 // Adds `number` to a key as big-endian bytes, which sort as the numbers do.
 void PutKeyNumber(std::uint64_t number, std::string& key) {
@@ -280,25 +288,33 @@ absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value) {
 }
 
 std::string EncodeLiveRows(const LiveRowsRecord& record) {
-  Encoder encoder = Begin();
-  encoder.PutAll(absl::MakeConstSpan(record));
+  Encoder encoder = Begin(record.kept ? kCompactedVersion : kRecordVersion);
+  encoder.PutAll(absl::MakeConstSpan(record.live));
+  if (record.kept) encoder.PutAll(absl::MakeConstSpan(*record.kept));
   return encoder.Take();
 }
 
 absl::StatusOr<LiveRowsRecord> ParseLiveRows(absl::string_view value) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "live rows"));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "live rows", kCompactedVersion));
   LiveRowsRecord record;
-  for (std::uint64_t& word : record) word = decoder.Get<std::uint64_t>();
+  for (std::uint64_t& word : record.live) word = decoder.Get<std::uint64_t>();
+  if (VersionOf(value) == kCompactedVersion) {
+    for (std::uint64_t& word : record.kept.emplace()) word = decoder.Get<std::uint64_t>();
+  }
   if (!decoder.at_end()) return Damaged("live rows");
   return record;
 }
 
 std::string EncodeRows(const RowsRecord& record) {
-  Encoder encoder = Begin();
-  encoder.Put(static_cast<std::uint8_t>((record.ids.empty() ? 0 : kHasIds) |
+  const bool some_have_ids = !record.has_id.empty();
+  Encoder encoder = Begin(some_have_ids ? kCompactedVersion : kRecordVersion);
+  encoder.Put(static_cast<std::uint8_t>((some_have_ids        ? kSomeHaveIds
+                                         : record.ids.empty() ? 0
+                                                              : kHasIds) |
                                         (record.row_labels.empty() ? 0 : kHasLabels)));
   encoder.Put(record.row_count);
   encoder.PutBytes(record.components);
+  for (const bool has_id : record.has_id) encoder.Put(static_cast<std::uint8_t>(has_id));
   encoder.PutAll(absl::MakeConstSpan(record.ids));
   for (const std::vector<std::string>& labels : record.row_labels) {
     encoder.Put(static_cast<std::uint8_t>(labels.size()));
@@ -310,14 +326,40 @@ std::string EncodeRows(const RowsRecord& record) {
   return encoder.Take();
 }
 
+absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows", kCompactedVersion));
+  decoder.Get<std::uint8_t>();  // Flags.
+  const auto count = decoder.Get<std::uint32_t>();
+  if (!decoder.ok()) return Damaged("rows");
+  return count;
+}
+
+// Returns whether a record of rows of this version can have these flags.
+bool AreFlagsOfRows(std::uint8_t version, std::uint8_t flags) {
+  const bool some_have_ids = (flags & kSomeHaveIds) != 0;
+  return (flags & ~(kHasIds | kHasLabels | kSomeHaveIds)) == 0 &&
+         some_have_ids == (version == kCompactedVersion) &&
+         !(some_have_ids && (flags & kHasIds) != 0);
+}
+
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows"));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows", kCompactedVersion));
   RowsRecord record;
   const std::uint8_t flags = decoder.Get<std::uint8_t>();
   record.row_count = decoder.Get<std::uint32_t>();
   record.components =
       decoder.GetBytes(std::uint64_t{record.row_count} * static_cast<std::uint64_t>(row_bytes));
-  if (!decoder.ok()) return Damaged("rows");
+  if (!decoder.ok() || !AreFlagsOfRows(VersionOf(value), flags)) return Damaged("rows");
+  if ((flags & kSomeHaveIds) != 0) {
+    record.has_id.resize(record.row_count);
+    for (std::uint32_t row = 0; row < record.row_count; ++row) {
+      const auto has_id = decoder.Get<std::uint8_t>();
+      if (has_id > 1) return Damaged("rows");
+      record.has_id[row] = has_id == 1;
+    }
+    record.ids = decoder.GetAll<std::uint64_t>(
+        static_cast<std::uint32_t>(std::ranges::count(record.has_id, true)));
+  }
   if ((flags & kHasIds) != 0) record.ids = decoder.GetAll<std::uint64_t>(record.row_count);
   if ((flags & kHasLabels) != 0) {
     record.row_labels.resize(record.row_count);

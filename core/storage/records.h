@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,20 +96,29 @@ struct BlockStartRecord {
 std::string EncodeBlockStart(const BlockStartRecord& record);
 absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value);
 
-// Row r of the block is live if bit r % 64 of word r / 64 is set.
-using LiveRowsRecord = std::array<std::uint64_t, 16>;
+struct LiveRowsRecord {
+  using Mask = std::array<std::uint64_t, 16>;  // Row r is bit r % 64 of word r / 64.
+
+  Mask live = {};
+  // The rows that the block's kRows record has, if the block is compacted.
+  std::optional<Mask> kept;
+};
 std::string EncodeLiveRows(const LiveRowsRecord& record);
 absl::StatusOr<LiveRowsRecord> ParseLiveRows(absl::string_view value);
 
+// The rows of an append, or what is left of the rows of a block that is compacted.
 struct RowsRecord {
   std::uint32_t row_count = 0;
-  absl::string_view components;                      // The bytes that EncodeComponents() returns.
-  std::vector<std::uint64_t> ids;                    // Empty, or one per row.
+  absl::string_view components;    // The bytes that EncodeComponents() returns.
+  std::vector<std::uint64_t> ids;  // Empty, or one per row with an id.
+  std::vector<bool> has_id;        // If not every row has an id: whether row i has one. Else empty.
   std::vector<std::vector<std::string>> row_labels;  // Empty, or one element per row.
 };
 std::string EncodeRows(const RowsRecord& record);
 // `row_bytes` is the size of one row's components. The result's `components` point into `value`.
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes);
+// Returns RowsRecord::row_count alone, and reads nothing behind it.
+absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value);
 
 struct WriterRecord {
   std::uint64_t last_sequence = 0;

@@ -36,13 +36,19 @@ class RocksdbBatch final : public LogBatch {
     batch_.DeleteRange(ToSlice(begin), ToSlice(end));
     deleted_.push_back({.begin = std::string(begin), .end = std::string(end)});
   }
+  void FreeDiskOf(absl::string_view begin, absl::string_view end) override {
+    thinned_.push_back({.begin = std::string(begin), .end = std::string(end)});
+  }
   rocksdb::WriteBatch& batch() { return batch_; }
   // The ranges that the batch deletes.
   const std::vector<KeyRange>& deleted() const { return deleted_; }
+  // The ranges in which the batch deletes most records one by one.
+  const std::vector<KeyRange>& thinned() const { return thinned_; }
 
  private:
   rocksdb::WriteBatch batch_;
   std::vector<KeyRange> deleted_;
+  std::vector<KeyRange> thinned_;
 };
 
 // Keeps the records of a log in a RocksDB database.
@@ -67,6 +73,7 @@ class RocksdbLog final : public CommitLog {
         !deleted.empty() && changes.GetDataSize() <= LogDatabase::kFullDiskChangesBytesMax;
     SOFTLOOKUP_RETURN_IF_ERROR(database_.Write(changes, sync, makes_room));
     if (!deleted.empty()) database_.DropDeleted(deleted);
+    database_.FreeDiskOf(static_cast<RocksdbBatch&>(batch).thinned());
     database_.MakeReserve();
     return absl::OkStatus();
   }

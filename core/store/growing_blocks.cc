@@ -12,9 +12,6 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
-constexpr std::int64_t kPackedPart = 4;
-
 }  // namespace
 
 GrowingBlocks::GrowingBlocks(const StoreConfig& config, Parts parts)
@@ -71,7 +68,7 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
     sealed_bytes_ -= block.bytes();
     block.live = WithoutRows(block.live.get(), first_position_of(index), take_rows_of(index));
     PackIfFewAreLive(block);
-    SetLiveRows(shape(), index, block);
+    SetLiveRows(shape(), tail_.block_rows(), index, block);
     sealed_bytes_ += block.bytes();
   };
   // For one block, Set is cheap: it copies only a part of the list. For several blocks, Transform
@@ -96,12 +93,38 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
   return masked_blocks;
 }
 
+std::vector<std::int64_t> GrowingBlocks::Compact(std::int64_t begin, std::int64_t end) {
+  const StoredBlocks before = View();
+  std::vector<std::int64_t> compacted;
+  for (std::int64_t index = begin; index < end; ++index) {
+    if (before.RowsToDropOf(index) > 0) compacted.push_back(index);
+  }
+  for (const std::int64_t index : compacted) {
+    SealedBlock block = sealed_[index];
+    sealed_bytes_ -= block.bytes();
+    softlookup::Compact(block);
+    SetLiveRows(shape(), tail_.block_rows(), index, block);
+    sealed_bytes_ += block.bytes();
+    sealed_.Set(index, std::move(block));
+  }
+  return compacted;
+}
+
 void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {
   const std::int64_t block_rows = tail_.block_rows();
   if (block.live == nullptr) return;
-  if (block.live->CountFirst(block_rows) > block_rows / kPackedPart) return;
-  block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
-  block.sketch = nullptr;
+  const std::int64_t live_count = block.live->CountFirst(block_rows);
+  if (live_count > block_rows / kPackedPart) {
+    SOFTLOOKUP_CHECK(!block.is_compacted()) << live_count << " live rows in a compacted block";
+    return;
+  }
+  if (!block.is_compacted()) {
+    block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
+    block.sketch = nullptr;
+  } else if (block.packed->row_count() != live_count) {
+    // Of what a compacted block kept, rows have been deleted since.
+    block.packed = PackLiveRows(*block.packed, shape(), *block.live);
+  }
 }
 
 void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config) {
@@ -109,9 +132,10 @@ void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig&
   const auto block_count = sealed_.size() + static_cast<std::int64_t>(blocks.size());
   std::int64_t index = sealed_.size();
   for (SealedBlock& block : blocks) {
-    SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
-    SOFTLOOKUP_CHECK(block.panels->panel_count() == block_panels)
-        << block.panels->panel_count() << " panels in a block of " << block_panels;
+    SOFTLOOKUP_CHECK(block.bounds != nullptr);
+    SOFTLOOKUP_CHECK(block.is_compacted() ? block.packed != nullptr
+                                          : block.panels->panel_count() == block_panels)
+        << "a block needs its packed rows, or all " << block_panels << " panels";
     PackIfFewAreLive(block);
     if (block.packed == nullptr && HasSketch(config, *block.bounds)) {
       block.sketch = std::make_shared<const BlockSketch>(
@@ -119,7 +143,7 @@ void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig&
           panel_allocator_.Allocate(kernels::SketchShape(shape().key_dim), block_panels,
                                     block_count));
     }
-    SetLiveRows(shape(), index++, block);
+    SetLiveRows(shape(), tail_.block_rows(), index++, block);
     sealed_bytes_ += block.bytes();
   }
   sealed_.Append(blocks);

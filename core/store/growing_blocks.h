@@ -29,7 +29,8 @@ class GrowingBlocks {
  public:
   // What blocks that were read from the log are made of.
   struct Parts {
-    std::vector<SealedBlock> sealed;  // `packed`, `sketch` and `live_rows` are unset.
+    std::vector<SealedBlock>
+        sealed;  // `sketch` and `live_rows` are unset, and `packed` unless compacted.
     TailParts tail;
     std::uint64_t deleted_count = 0;
   };
@@ -59,6 +60,10 @@ class GrowingBlocks {
   // indexes of their blocks.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
+  // Drops the rows that StoredBlocks::RowsToDropOf() counts in the blocks [begin, end). Returns the
+  // indexes of the blocks that lost rows, ascending.
+  std::vector<std::int64_t> Compact(std::int64_t begin, std::int64_t end);
+
   // Returns the blocks as they are now.
   StoredBlocks View();
   // Returns the bytes that the blocks have allocated, with the memories before their first rows.
@@ -67,7 +72,8 @@ class GrowingBlocks {
 
  private:
   // Moves `blocks`, which must be full, behind the sealed blocks. Makes each block's packed rows or
-  // sketch, if it gets one, and its live_rows. All three must be unset.
+  // sketch, if it gets one, and its live_rows. All three must be unset, but compacted blocks have
+  // their packed rows.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
   // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
   // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which

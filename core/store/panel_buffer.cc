@@ -38,6 +38,15 @@ bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 #endif
 }
 
+// Frees the pages that lie within the `size` bytes from `bytes` on. An error is ignored: the pages
+// then stay until their mapping ends.
+void FreeWholePages(std::byte* bytes, std::int64_t size) {
+  const auto address = reinterpret_cast<std::intptr_t>(bytes);
+  const std::int64_t begin = RoundUp(address, kPageBytes) - address;
+  const std::int64_t end = (address + size) / kPageBytes * kPageBytes - address;
+  if (begin < end) ::madvise(bytes + begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
+}
+
 }  // namespace
 
 std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
@@ -114,7 +123,10 @@ void PanelBuffer::UseLargePages() {
 }
 
 PanelBuffer::~PanelBuffer() {
-  if (region_ != nullptr) return;
+  if (region_ != nullptr) {
+    if (frees_pages_) FreeWholePages(bytes_, static_cast<std::int64_t>(size()));
+    return;
+  }
   if (!is_mapped_) {
     std::free(allocation_);
     return;

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_STORE_PANEL_BUFFER_H_
 #define SOFTLOOKUP_CORE_STORE_PANEL_BUFFER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,6 +63,11 @@ class PanelBuffer {
   // heap, or in a region, which asks for large pages itself.
   void UseLargePages();
 
+  // Gives the pages of a buffer in a region back to the operating system when the buffer ends. Else
+  // they stay until the region ends. The bytes must not be used again, so do not call this for a
+  // buffer that a rollback may give to another one (PanelAllocator). Thread-safe.
+  void FreePagesAtEnd() const { frees_pages_ = true; }
+
   // Returns the bytes that the buffer takes, with the object itself, once its first `written`
   // panels are written. The default is all panels. A buffer in the heap takes all its bytes from
   // the start.
@@ -83,6 +89,7 @@ class PanelBuffer {
   bool is_mapped_ = false;      // Whether bytes_ are in a mapping, its own or a region.
   std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: allocation_ holds them.
   std::byte* bytes_ = nullptr;
+  mutable std::atomic<bool> frees_pages_{false};
 };
 
 }  // namespace softlookup

@@ -52,6 +52,18 @@ std::string EncodeComponents(const StoredBlocks& blocks, std::uint64_t begin, st
   return components;
 }
 
+std::string EncodeKeptComponents(const StoredBlocks& blocks, std::int64_t index) {
+  const kernels::PanelShape& shape = blocks.shape();
+  const kernels::BlockView rows = blocks.LiveRowsOf(index).view;
+  std::string components;
+  components.resize(static_cast<std::size_t>(rows.row_count * shape.row_bytes()));
+  auto* next = reinterpret_cast<std::byte*>(components.data());
+  for (std::int64_t row = 0; row < rows.row_count; ++row, next += shape.row_bytes()) {
+    kernels::PackRow(shape, rows.panel(row / kPanelRows), row % kPanelRows, next);
+  }
+  return components;
+}
+
 void DecodeComponents(absl::string_view components, const kernels::PanelShape& shape,
                       std::uint64_t begin, std::uint64_t end,
                       absl::FunctionRef<std::byte*(std::int64_t)> panel_of) {

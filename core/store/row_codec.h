@@ -17,6 +17,10 @@ namespace softlookup {
 // that loading copies them back. Other rows are encoded one by one.
 std::string EncodeComponents(const StoredBlocks& blocks, std::uint64_t begin, std::uint64_t end);
 
+// Encodes the components of the live rows of block `index`, which must be compacted, one row after
+// the other.
+std::string EncodeKeptComponents(const StoredBlocks& blocks, std::int64_t index);
+
 // Decodes `components`, which EncodeComponents made of rows [begin, end), into panels. Panel i
 // holds positions [16 * i, 16 * i + 16), and panel_of(i) returns it.
 void DecodeComponents(absl::string_view components, const kernels::PanelShape& shape,

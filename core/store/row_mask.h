@@ -26,6 +26,7 @@ class RowMask {
     return mask;
   }
 
+  friend bool operator==(const RowMask&, const RowMask&) = default;
   bool operator[](std::int64_t row) const { return words_[row / 64] >> (row % 64) & 1; }
   void Set(std::int64_t row) { words_[row / 64] |= Bit(row); }
   void Clear(std::int64_t row) { words_[row / 64] &= ~Bit(row); }

@@ -60,13 +60,23 @@ void RowTags::Add(std::int64_t row, std::optional<std::uint64_t> id,
                   absl::Span<const std::uint32_t> labels) {
   if (id) {
     has_id_.Set(row);
-    ids_.resize(row + 1);
-    ids_[row] = *id;
+    ids_.push_back(*id);
   }
   if (labels.empty()) return;
   label_ends_.resize(row + 1, static_cast<std::uint16_t>(labels_.size()));
   labels_.insert(labels_.end(), labels.begin(), labels.end());
   label_ends_[row] = static_cast<std::uint16_t>(labels_.size());
+}
+
+std::shared_ptr<const RowTags> RowTags::Only(const RowMask& kept) const {
+  std::shared_ptr<RowTags> tags;
+  for (std::int64_t row = 0; row < kernels::kBlockRowsMax; ++row) {
+    if (!kept[row] || (!has_id_[row] && labels(row).empty())) continue;
+    if (tags == nullptr) tags = std::make_shared<RowTags>();
+    tags->Add(row, id(row), labels(row));
+  }
+  if (tags != nullptr) tags->ShrinkToFit();
+  return tags;
 }
 
 void RowTags::ShrinkToFit() {

@@ -54,10 +54,12 @@ class RowTags {
            absl::Span<const std::uint32_t> labels);
   // Frees the room that was reserved for further rows.
   void ShrinkToFit();
+  // Returns the tags of the rows in `kept`, or null if none of them has tags.
+  std::shared_ptr<const RowTags> Only(const RowMask& kept) const;
 
   std::optional<std::uint64_t> id(std::int64_t row) const {
     if (!has_id_[row]) return std::nullopt;
-    return ids_[row];
+    return ids_[static_cast<std::size_t>(has_id_.CountFirst(row))];
   }
   // Returns the numbers of the row's labels, in the order in which the labels were given.
   absl::Span<const std::uint32_t> labels(std::int64_t row) const {
@@ -73,7 +75,7 @@ class RowTags {
                 std::numeric_limits<std::uint16_t>::max());
 
   RowMask has_id_;
-  std::vector<std::uint64_t> ids_;     // Ids by row, up to the last row with an id.
+  std::vector<std::uint64_t> ids_;     // The ids of the rows that have one, in order.
   std::vector<std::uint32_t> labels_;  // The labels of all rows, back to back.
   // By row: the end of the row's labels in labels_. Has rows up to the last one with labels.
   std::vector<std::uint16_t> label_ends_;

@@ -18,6 +18,28 @@ std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
       static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim)));
 }
 
+// Copies `rows` of `panels`. They are at `offsets` in their block.
+std::shared_ptr<const PackedRows> PackRows(const kernels::PanelShape& shape,
+                                           const PanelBuffer& panels,
+                                           absl::Span<const std::uint16_t> rows,
+                                           absl::Span<const std::uint16_t> offsets) {
+  using kernels::kPanelRows;
+  auto packed = std::make_shared<PackedRows>();
+  packed->offsets.assign(offsets.begin(), offsets.end());
+  if (rows.empty()) return packed;
+  auto buffer =
+      std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
+  std::vector<std::byte> row(static_cast<std::size_t>(shape.row_bytes()));
+  std::int64_t to = 0;
+  for (const std::int64_t from : rows) {
+    kernels::PackRow(shape, panels.panel(from / kPanelRows), from % kPanelRows, row.data());
+    kernels::UnpackRow(shape, row.data(), to % kPanelRows, buffer->panel(to / kPanelRows));
+    ++to;
+  }
+  packed->panels = std::move(buffer);
+  return packed;
+}
+
 }  // namespace
 
 bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
@@ -49,26 +71,28 @@ std::int64_t PackedRows::bytes() const {
 std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live) {
-  using kernels::kPanelRows;
-  auto packed = std::make_shared<PackedRows>();
+  std::vector<std::uint16_t> rows;
   for (std::int64_t row = 0; row < row_count; ++row) {
-    if (live[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
+    if (live[row]) rows.push_back(static_cast<std::uint16_t>(row));
   }
-  packed->offsets.shrink_to_fit();
-  if (packed->offsets.empty()) return packed;
-  auto buffer =
-      std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
-  std::vector<std::byte> row(static_cast<std::size_t>(shape.row_bytes()));
-  for (std::int64_t to = 0; to < packed->row_count(); ++to) {
-    const std::int64_t from = packed->offsets[to];
-    kernels::PackRow(shape, panels.panel(from / kPanelRows), from % kPanelRows, row.data());
-    kernels::UnpackRow(shape, row.data(), to % kPanelRows, buffer->panel(to / kPanelRows));
+  return PackRows(shape, panels, rows, rows);
+}
+
+std::shared_ptr<const PackedRows> PackLiveRows(const PackedRows& packed,
+                                               const kernels::PanelShape& shape,
+                                               const RowMask& live) {
+  std::vector<std::uint16_t> rows, offsets;
+  for (std::size_t row = 0; row < packed.offsets.size(); ++row) {
+    if (!live[packed.offsets[row]]) continue;
+    rows.push_back(static_cast<std::uint16_t>(row));
+    offsets.push_back(packed.offsets[row]);
   }
-  packed->panels = std::move(buffer);
-  return packed;
+  if (rows.empty()) return std::make_shared<const PackedRows>();
+  return PackRows(shape, *packed.panels, rows, offsets);
 }
 
 kernels::BlockView SealedBlock::AllRows(const kernels::PanelShape& shape) const {
+  SOFTLOOKUP_CHECK(!is_compacted());
   kernels::BlockView view;
   view.shape = shape;
   view.full_panels = panels->panel(0);
@@ -79,18 +103,41 @@ kernels::BlockView SealedBlock::AllRows(const kernels::PanelShape& shape) const 
 }
 
 std::int64_t SealedBlock::bytes() const {
-  return panels->bytes() + (packed == nullptr ? 0 : packed->bytes()) + bounds->bytes() +
-         (sketch == nullptr ? 0 : sketch->bytes()) +
+  return (panels == nullptr ? 0 : panels->bytes()) + (packed == nullptr ? 0 : packed->bytes()) +
+         bounds->bytes() + (sketch == nullptr ? 0 : sketch->bytes()) +
          (memories_before == nullptr ? 0 : memories_before->bytes()) +
-         (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>());
+         (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>()) +
+         (kept == nullptr || kept == live ? 0 : SharedBytes<RowMask>());
 }
 
-void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlock& block) {
+std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows) {
+  if (block.packed == nullptr) return 0;
+  const std::int64_t row_count =
+      block.is_compacted() ? block.kept->CountFirst(block_rows) : block_rows;
+  return row_count - block.packed->row_count();
+}
+
+void Compact(SealedBlock& block) {
+  SOFTLOOKUP_CHECK(block.packed != nullptr && block.live != nullptr)
+      << "a block without packed rows would lose live ones";
+  if (block.panels != nullptr) block.panels->FreePagesAtEnd();
+  block.panels = nullptr;
+  block.kept = block.live;
+  if (block.tags != nullptr) block.tags = block.tags->Only(*block.live);
+}
+
+void SetLiveRows(const kernels::PanelShape& shape, std::int64_t block_rows, std::int64_t index,
+                 SealedBlock& block) {
   PositionedBlock rows;
-  rows.view = block.AllRows(shape);
+  if (block.is_compacted()) {
+    rows.view.shape = shape;
+    block.bounds->SetIn(rows.view);
+  } else {
+    rows.view = block.AllRows(shape);
+  }
   rows.number = index;
-  rows.position_count = rows.view.row_count;
-  rows.first_position = static_cast<std::uint64_t>(index * rows.position_count);
+  rows.position_count = block_rows;
+  rows.first_position = static_cast<std::uint64_t>(index * block_rows);
   if (block.packed != nullptr) {
     const PackedRows& packed = *block.packed;
     rows.row_offsets = packed.offsets.data();

@@ -41,6 +41,9 @@ class BlockSketch {
   const kernels::SketchView view_;
 };
 
+// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
+inline constexpr std::int64_t kPackedPart = 4;
+
 // A copy of the live rows of a sealed block that has few live rows. Lookups read it instead of the
 // block.
 struct PackedRows {
@@ -56,10 +59,15 @@ struct PackedRows {
 std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live);
+// Copies the rows in `live` from `packed`. Other rows of the block must not be in `live`.
+std::shared_ptr<const PackedRows> PackLiveRows(const PackedRows& packed,
+                                               const kernels::PanelShape& shape,
+                                               const RowMask& live);
 
 // A full block. Its parts are immutable, and snapshots share them.
 struct SealedBlock {
-  // All rows. Deleted rows are included, because memories are computed from all rows.
+  // All rows. Deleted rows are included, because memories are computed from all rows. Null if the
+  // block is compacted: it then has its packed rows alone.
   std::shared_ptr<const PanelBuffer> panels;
   std::shared_ptr<const PackedRows> packed;  // Null if many rows are live.
   std::shared_ptr<const RowBounds> bounds;
@@ -69,20 +77,33 @@ struct SealedBlock {
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
+  // Rows that were live when the block was compacted: those that the log still has. Null if the
+  // block is not compacted.
+  std::shared_ptr<const RowMask> kept;
   // A view of the rows that lookups read. It points into what the members above point to. It is
   // kept here so that a lookup over many blocks need not follow their pointers.
   PositionedBlock live_rows;
 
-  // Returns all rows, deleted ones included.
+  bool is_compacted() const { return kept != nullptr; }
+  // Returns all rows, deleted ones included. The block must not be compacted.
   kernels::BlockView AllRows(const kernels::PanelShape& shape) const;
   // Returns the bytes of everything that the members point to. SharedList::bytes() counts the
   // members themselves.
   std::int64_t bytes() const;
 };
 
-// Sets block.live_rows. `index` is the block's number in its store. Call this whenever another
-// member has changed.
-void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlock& block);
+// Returns how many rows Compact() drops of a block of `block_rows` rows. 0 if Compact() must not be
+// called.
+std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows);
+// Drops the deleted rows of a block whose live rows are packed, with their tags. Lookups read the
+// same rows as before. Memories within the block can no longer be computed. The block's rows must
+// be committed (PanelBuffer::FreePagesAtEnd()).
+void Compact(SealedBlock& block);
+
+// Sets block.live_rows. `index` is the block's number in its store, whose blocks have `block_rows`
+// rows. Call this whenever another member has changed.
+void SetLiveRows(const kernels::PanelShape& shape, std::int64_t block_rows, std::int64_t index,
+                 SealedBlock& block);
 
 }  // namespace softlookup
 

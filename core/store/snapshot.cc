@@ -2,10 +2,26 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/check.h"
+#include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
 
 namespace softlookup {
+namespace {
+
+absl::Status RowsCompacted(std::uint64_t position, std::uint64_t begin, std::uint64_t end) {
+  return MakeError(
+      reasons::kRowsCompacted,
+      absl::StrCat("There is no memory as of append index ", position,
+                   " any more, because rows before it were compacted; the nearest are those as of ",
+                   begin, " and ", end),
+      {{"position", absl::StrCat(position)},
+       {"begin", absl::StrCat(begin)},
+       {"end", absl::StrCat(end)}});
+}
+
+}  // namespace
 
 Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
   SOFTLOOKUP_DCHECK(index >= 0 && index < block.view.row_count)
@@ -45,18 +61,24 @@ std::optional<std::uint64_t> Snapshot::IdAt(std::uint64_t position) const {
   return tags->id(static_cast<std::int64_t>(position) % block_rows);
 }
 
-std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
-                                                    std::size_t index) const {
+absl::StatusOr<std::unique_ptr<RunningMemory>> Snapshot::MemoryAsOf(std::uint64_t position,
+                                                                    std::size_t index) const {
   SOFTLOOKUP_CHECK(position <= row_count())
       << "append index " << position << " of " << row_count() << " rows";
   const std::int64_t block_rows = stored_blocks_.block_rows();
   // Starts at the block of the row before `position`. The block of `position` itself may not exist.
   const std::int64_t block_index =
       position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows;
+  const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows;
+  if (position > 0 && stored_blocks_.IsCompacted(block_index)) {
+    // The next block has a row, and keeps the memories before it.
+    if (end == block_rows) return MemoriesBefore(block_index + 1).Clone(index);
+    const auto begin = static_cast<std::uint64_t>(block_index * block_rows);
+    return RowsCompacted(position, begin, begin + static_cast<std::uint64_t>(block_rows));
+  }
   std::unique_ptr<RunningMemory> memory = MemoriesBefore(block_index).Clone(index);
   if (position == 0) return memory;
   const kernels::BlockView block = stored_blocks_.AllRowsOf(block_index);
-  const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows;
   kernels::PanelRowReader reader(stored_blocks_.shape());
   for (std::int64_t i = 0; i < end; ++i) {
     const kernels::PanelRow row = reader.Read(block, i);

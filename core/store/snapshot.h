@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "core/attention/positioned_block.h"
 #include "core/memory/running_memory.h"
 #include "core/store/row_tags.h"
@@ -27,6 +28,7 @@ class Snapshot {
   std::uint64_t revision() const { return revision_; }
   std::uint64_t row_count() const { return static_cast<std::uint64_t>(stored_blocks_.row_count()); }
   std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
+  std::uint64_t deleted_row_count() const { return deleted_count_; }
   // Bytes of RAM that the store takes, with the allocator's overhead. Bytes that only older
   // snapshots hold do not count, nor do the log's buffers. These count:
   // - rows, in blocks and packed, with the room reserved for more;
@@ -52,11 +54,11 @@ class Snapshot {
     std::optional<std::uint64_t> id;
     std::vector<std::string> labels;
   };
-  // Returns the tags of the row at `position`, deleted or not. `position` must be below
-  // row_count().
+  // Returns the tags of the row at `position`, which must be below row_count(). The row may be
+  // deleted. It has no tags if a compaction has dropped it.
   TagsOfRow TagsOf(std::uint64_t position) const;
-  // Returns the id of the row at `position`, deleted or not. Returns nothing if `position` has no
-  // row or its row has no id.
+  // Returns the id of the row at `position`, which may be deleted. Returns nothing if `position`
+  // has no row, or its row has no id or was dropped by a compaction.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
   // Returns the store's dictionary of labels. It can have labels of rows that were appended after
   // this snapshot. Null if no row up to this snapshot has ever had a label.
@@ -69,8 +71,9 @@ class Snapshot {
   }
   // Returns memory `index` (0: average; then config().memories) as it was after the first
   // `position` rows, deleted ones included. `position` must be at most row_count(). Reads at most
-  // one block.
-  std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;
+  // one block. ROWS_COMPACTED if `position` is inside a compacted block.
+  absl::StatusOr<std::unique_ptr<RunningMemory>> MemoryAsOf(std::uint64_t position,
+                                                            std::size_t index) const;
 
  private:
   friend class StoreEditor;

@@ -169,6 +169,17 @@ std::vector<std::int64_t> StoreEditor::DeletePositions(absl::Span<const std::uin
   return state_.blocks.Delete(positions);
 }
 
+CompactOutcome StoreEditor::Compact(std::int64_t begin, std::int64_t end) {
+  const std::shared_ptr<const Snapshot> before = newest();
+  CompactOutcome outcome{.compacted_blocks = state_.blocks.Compact(begin, end)};
+  for (const std::int64_t block : outcome.compacted_blocks) {
+    outcome.dropped_rows += before->stored_blocks().RowsToDropOf(block);
+  }
+  if (!outcome.compacted_blocks.empty()) MakeNextSnapshot();
+  outcome.snapshot = newest();
+  return outcome;
+}
+
 std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(StoreConfig&)> change) {
   StoreConfig config = newest()->config();
   change(config);

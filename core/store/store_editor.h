@@ -53,6 +53,12 @@ struct DeleteOutcome {
   std::vector<std::int64_t> masked_blocks;  // Blocks in which the write deleted rows, ascending.
 };
 
+struct CompactOutcome {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::int64_t dropped_rows = 0;
+  std::vector<std::int64_t> compacted_blocks;  // Blocks that lost rows, ascending.
+};
+
 // Makes the writes of one store, each whole or not at all. Each write makes a snapshot from the
 // snapshot before. A write can be rolled back until it is committed, because the log may refuse it.
 // The caller must check arguments. Not thread-safe, but its snapshots are.
@@ -89,6 +95,10 @@ class StoreEditor {
   // not a range within the store's positions.
   absl::StatusOr<DeleteOutcome> Delete(const RowFilter& filter);
 
+  // Drops deleted rows of the blocks [begin, end) as one revision, as GrowingBlocks::Compact()
+  // does. Makes no revision if no block loses rows. Lookups keep their bits. Memories as of an
+  // index within a block that lost rows are gone.
+  CompactOutcome Compact(std::int64_t begin, std::int64_t end);
   // Changes the configuration as one revision. `change` may change only the name and what a
   // StoreUpdate can.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);

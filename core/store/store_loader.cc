@@ -59,6 +59,10 @@ void StoreLoader::AddLiveRows(std::uint64_t index, const RowMask& live) {
   live_[index] = std::make_shared<const RowMask>(live);
 }
 
+void StoreLoader::AddKeptRows(std::uint64_t index, const RowMask& kept) {
+  kept_[index] = std::make_shared<const RowMask>(kept);
+}
+
 absl::Status StoreLoader::MakeRoom() {
   // The row count can be damaged, so it is checked before room is allocated for it.
   if (starts_.size() < row_count_ / block_rows_ + (row_count_ % block_rows_ != 0 ? 1 : 0)) {
@@ -67,6 +71,11 @@ absl::Status StoreLoader::MakeRoom() {
   for (std::uint64_t begin = 0; begin < row_count_; begin += block_rows_) {
     // The last block gets room for no more rows than it has.
     const auto rows = static_cast<std::int64_t>(std::min(block_rows_, row_count_ - begin));
+    packed_.emplace_back();
+    if (BeginsCompactedBlock(begin)) {
+      panels_.emplace_back();
+      continue;
+    }
     panels_.push_back(std::make_shared<PanelBuffer>(shape_, (rows + kPanelRows - 1) / kPanelRows));
     if (rows == static_cast<std::int64_t>(block_rows_)) panels_.back()->UseLargePages();
   }
@@ -79,6 +88,12 @@ absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint6
   if (!AreRows(first_position, count) || components.size() != count * row_bytes) {
     return Incomplete("rows of another shape", first_position);
   }
+  for (std::uint64_t block = first_position / block_rows_;
+       block <= (first_position + count - 1) / block_rows_; ++block) {
+    if (panels_[block] == nullptr) {
+      return Incomplete("rows of a compacted block", block * block_rows_);
+    }
+  }
   const std::int64_t block_panels = static_cast<std::int64_t>(block_rows_) / kPanelRows;
   DecodeComponents(
       components, shape_, first_position, first_position + count, [&](std::int64_t panel) {
@@ -87,11 +102,86 @@ absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint6
   return absl::OkStatus();
 }
 
+bool StoreLoader::AreMasksOfCompacted(std::uint64_t index) const {
+  const auto live = live_.find(index);
+  if (live == live_.end()) return false;
+  const RowMask& kept = *kept_.at(index);
+  const auto block_rows = static_cast<std::int64_t>(block_rows_);
+  for (std::int64_t row = 0; row < block_rows; ++row) {
+    if ((*live->second)[row] && !kept[row]) return false;
+  }
+  return kept.CountFirst(block_rows) <= block_rows / kPackedPart;
+}
+
+absl::Status StoreLoader::PutKeptComponents(std::uint64_t first_position,
+                                            absl::string_view components) {
+  SOFTLOOKUP_CHECK(BeginsCompactedBlock(first_position)) << first_position;
+  const std::uint64_t block = first_position / block_rows_;
+  const RowMask& kept = *kept_.at(block);
+  const std::int64_t count = kept.CountFirst(static_cast<std::int64_t>(block_rows_));
+  const std::int64_t row_bytes = shape_.row_bytes();
+  if (block >= packed_.size() || !AreMasksOfCompacted(block) ||
+      static_cast<std::int64_t>(components.size()) != count * row_bytes) {
+    return Incomplete("rows of another shape", first_position);
+  }
+  auto packed = std::make_shared<PackedRows>();
+  for (std::int64_t row = 0; row < static_cast<std::int64_t>(block_rows_); ++row) {
+    if (kept[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
+  }
+  packed->offsets.shrink_to_fit();
+  if (count > 0) {
+    auto panels = std::make_shared<PanelBuffer>(shape_, (count + kPanelRows - 1) / kPanelRows);
+    const auto* next = reinterpret_cast<const std::byte*>(components.data());
+    for (std::int64_t row = 0; row < count; ++row, next += row_bytes) {
+      kernels::UnpackRow(shape_, next, row % kPanelRows, panels->panel(row / kPanelRows));
+    }
+    packed->panels = std::move(panels);
+  }
+  packed_[block] = std::move(packed);
+  return absl::OkStatus();
+}
+
+absl::Status StoreLoader::AddCompactedBlock(std::uint64_t first_position,
+                                            absl::Span<const std::optional<std::uint64_t>> ids,
+                                            absl::Span<const std::vector<std::string>> row_labels) {
+  if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
+  if (!AreRows(first_position, block_rows_) || packed_[first_position / block_rows_] == nullptr) {
+    return Incomplete("rows of another shape", loaded_);
+  }
+  const std::vector<std::uint16_t>& offsets = packed_[first_position / block_rows_]->offsets;
+  if ((!ids.empty() && ids.size() != offsets.size()) ||
+      (!row_labels.empty() && row_labels.size() != offsets.size())) {
+    return Incomplete("rows of another shape", loaded_);
+  }
+  std::size_t row = 0;
+  for (const std::uint16_t offset : offsets) {
+    TagRow(first_position + offset, ids.empty() ? std::nullopt : ids[row],
+           row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
+    ++row;
+  }
+  loaded_ += block_rows_;
+  return EndBlock();
+}
+
+absl::Status StoreLoader::EndBlock() {
+  if (loaded_ == row_count_) return absl::OkStatus();
+  const std::uint64_t block = loaded_ / block_rows_ - 1;
+  const auto next = starts_.find(block + 1);
+  if (next == starts_.end() || !starts_.contains(block)) {
+    return Incomplete("the start of a block is missing", loaded_);
+  }
+  sealed_.push_back(TakeBlock(block, std::move(next->second.bounds_before)));
+  return absl::OkStatus();
+}
+
 absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t count,
-                                  absl::Span<const std::uint64_t> ids,
+                                  absl::Span<const std::optional<std::uint64_t>> ids,
                                   absl::Span<const std::vector<std::string>> row_labels) {
   if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
-  if (!AreRows(first_position, count)) return Incomplete("rows of another shape", loaded_);
+  if (!AreRows(first_position, count) || (!ids.empty() && ids.size() != count) ||
+      (!row_labels.empty() && row_labels.size() != count)) {
+    return Incomplete("rows of another shape", loaded_);
+  }
   const std::uint64_t end = loaded_ + count;
   while (loaded_ < end) {
     // Each step adds rows of one block only.
@@ -100,16 +190,10 @@ absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t co
     for (std::uint64_t position = begin; position < loaded_; ++position) {
       if (ids.empty() && row_labels.empty()) break;
       const std::uint64_t row = position - first_position;
-      TagRow(position, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
+      TagRow(position, ids.empty() ? std::nullopt : ids[row],
              row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
     }
-    if (loaded_ % block_rows_ != 0 || loaded_ == row_count_) continue;
-    const std::uint64_t block = loaded_ / block_rows_ - 1;
-    const auto next = starts_.find(block + 1);
-    if (next == starts_.end() || !starts_.contains(block)) {
-      return Incomplete("the start of a block is missing", loaded_);
-    }
-    sealed_.push_back(TakeBlock(block, std::move(next->second.bounds_before)));
+    if (loaded_ % block_rows_ == 0) SOFTLOOKUP_RETURN_IF_ERROR(EndBlock());
   }
   return absl::OkStatus();
 }
@@ -129,6 +213,7 @@ void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id
 SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   if (tags_ != nullptr) tags_->ShrinkToFit();
   SealedBlock block{.panels = std::move(panels_[index]),
+                    .packed = std::move(packed_[index]),
                     .bounds = std::make_shared<const RowBounds>(std::move(bounds)),
                     .memories_before = index == 0 ? nullptr : starts_[index].memories,
                     .tags = std::move(tags_)};
@@ -137,6 +222,10 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   if (const auto live = live_.find(index); live != live_.end()) {
     block.live = live->second;
     deleted_count_ += static_cast<std::uint64_t>(rows - block.live->CountFirst(rows));
+  }
+  if (const auto kept = kept_.find(index); kept != kept_.end()) {
+    const bool is_live = block.live != nullptr && *block.live == *kept->second;
+    block.kept = is_live ? block.live : kept->second;
   }
   for (std::int64_t row = 0; block.tags != nullptr && row < rows; ++row) {
     const std::optional<std::uint64_t> id = block.tags->id(row);
@@ -153,6 +242,8 @@ absl::Status StoreLoader::AddLastBlock(std::uint64_t index, GrowingBlocks::Parts
   if (start == starts_.end()) {
     return Incomplete("the start of a block is missing", index * block_rows_);
   }
+  // The memories after the last row are computed from all rows of its block.
+  if (panels_[index] == nullptr) return Incomplete("a compacted last block", index * block_rows_);
   memories = GrowingMemories(*start->second.memories);
   RowBounds bounds;
   const std::int64_t rows = static_cast<std::int64_t>(row_count_ - index * block_rows_);

@@ -20,9 +20,10 @@ namespace softlookup {
 // Rebuilds the editor of a store from the store's records. The rebuilt rows, memories and bounds
 // have the same bits as the original ones.
 //
-// Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
-// all rows; AddRows in the order of positions; Finish. The functions return DATA_LOSS if the
-// records do not make a whole store. Not thread-safe, except PutComponents.
+// Call order: AddBlockStart, AddLiveRows, AddKeptRows and AddWriter in any order; MakeRoom;
+// PutComponents and PutKeptComponents for all rows; AddRows and AddCompactedBlock in the order of
+// positions; Finish. The functions return DATA_LOSS if the records do not make a whole store. Not
+// thread-safe, except PutComponents and PutKeptComponents.
 class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
@@ -33,6 +34,13 @@ class StoreLoader {
   absl::Status AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
+  // Says that block `index` is compacted, and that the log has its rows in `kept` alone. Call this
+  // before MakeRoom().
+  void AddKeptRows(std::uint64_t index, const RowMask& kept);
+  // Returns whether AddKeptRows() was called for the block whose first row is at `position`.
+  bool BeginsCompactedBlock(std::uint64_t position) const {
+    return position % block_rows_ == 0 && kept_.contains(position / block_rows_);
+  }
   void AddWriter(const std::string& writer, WriterState state) {
     writers_.SetCommitted(writer, state);
   }
@@ -42,12 +50,20 @@ class StoreLoader {
   // this at the same time for different rows.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
+  // Adds the components of the rows that a compacted block kept, back to back. Several threads may
+  // call this at the same time for different blocks.
+  absl::Status PutKeptComponents(std::uint64_t first_position, absl::string_view components);
   // Adds the next `count` rows, whose components PutComponents has stored, with their ids and
   // labels. Completes the blocks that these rows fill, except the store's last block, which Finish
   // completes. Each of `ids` and `row_labels` is empty or has one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
-                       absl::Span<const std::uint64_t> ids,
+                       absl::Span<const std::optional<std::uint64_t>> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
+  // Adds the next block, which is compacted and whose components PutKeptComponents has stored.
+  // `ids` and `row_labels` are either empty or have one element per kept row.
+  absl::Status AddCompactedBlock(std::uint64_t first_position,
+                                 absl::Span<const std::optional<std::uint64_t>> ids,
+                                 absl::Span<const std::vector<std::string>> row_labels);
   // Returns the editor. Call this once, last.
   absl::StatusOr<std::unique_ptr<StoreEditor>> Finish();
 
@@ -67,6 +83,11 @@ class StoreLoader {
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
   // its deleted rows, and adds the ids of its live rows to live_ids_.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
+  // Returns whether the masks of block `index`, for which AddKeptRows() was called, can be those of
+  // a compacted block: it kept few rows, and every live one.
+  bool AreMasksOfCompacted(std::uint64_t index) const;
+  // Completes the block that ends at loaded_, unless it is the store's last one.
+  absl::Status EndBlock();
   // Adds the store's last block, number `index`, to sealed_ if it is full. Otherwise makes it
   // blocks.tail. Sets `memories` to the memories after the last row. No record has these memories,
   // nor the block's bounds, so both are computed.
@@ -82,9 +103,13 @@ class StoreLoader {
   std::shared_ptr<const MemorySet> no_rows_;  // State of the memories before the first row.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
-  std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
-  std::vector<SealedBlock> sealed_;                   // Full blocks so far.
-  std::shared_ptr<RowTags> tags_;                     // Tags of the block in progress.
+  std::map<std::uint64_t, std::shared_ptr<const RowMask>> kept_;  // Of compacted blocks.
+  // By block. Null for a compacted block.
+  std::vector<std::shared_ptr<PanelBuffer>> panels_;
+  // By block. Null for a block that is not compacted.
+  std::vector<std::shared_ptr<const PackedRows>> packed_;
+  std::vector<SealedBlock> sealed_;  // Full blocks so far.
+  std::shared_ptr<RowTags> tags_;    // Tags of the block in progress.
   std::uint64_t deleted_count_ = 0;
   std::shared_ptr<LabelDictionary> labels_;
   StoreEditor::LiveIds live_ids_;

@@ -16,6 +16,11 @@ StoredBlocks::Blocks StoredBlocks::BlocksOf(std::uint64_t begin, std::uint64_t e
   return blocks;
 }
 
+std::int64_t StoredBlocks::RowsToDropOf(std::int64_t index) const {
+  const bool is_last = index + 1 >= sealed_.size() && tail_.row_count == 0;
+  return is_last || index >= sealed_.size() ? 0 : RowsToDrop(sealed_[index], block_rows_);
+}
+
 kernels::BlockView StoredBlocks::AllRowsOf(std::int64_t index) const {
   if (index < sealed_.size()) return sealed_[index].AllRows(shape_);
   kernels::BlockView view;

@@ -63,11 +63,24 @@ class StoredBlocks {
   PositionedBlock LiveRowsOf(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].live_rows : LiveRowsOfTail();
   }
-  // Returns all rows of block `index`, deleted ones included. The block must have a row.
+  // Returns whether block `index` is compacted: its deleted rows are gone.
+  bool IsCompacted(std::int64_t index) const {
+    return index < sealed_.size() && sealed_[index].is_compacted();
+  }
+  // Returns how many deleted rows a compaction drops of block `index`. 0 for the last block: the
+  // memories after the store's last row are computed from all its rows.
+  std::int64_t RowsToDropOf(std::int64_t index) const;
+  // Returns all rows of block `index`, deleted ones included. The block must have a row, and must
+  // not be compacted.
   kernels::BlockView AllRowsOf(std::int64_t index) const;
   // Returns the bounds over the rows of block `index`, which must have a row.
   const RowBounds& BoundsOf(std::int64_t index) const {
     return index < sealed_.size() ? *sealed_[index].bounds : *tail_.bounds;
+  }
+  // Returns which rows of block `index` were live when it was compacted, or null if it is not
+  // compacted.
+  const RowMask* KeptMaskOf(std::int64_t index) const {
+    return index < sealed_.size() ? sealed_[index].kept.get() : nullptr;
   }
   // Returns which rows of block `index` are not deleted, or null if no row is deleted.
   const RowMask* LiveMaskOf(std::int64_t index) const {

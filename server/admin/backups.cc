@@ -18,15 +18,6 @@ std::string NameOf(absl::Time time) {
 
 }  // namespace
 
-Backups::~Backups() {
-  std::thread last;
-  {
-    absl::MutexLock lock(&mutex_);
-    last = std::move(thread_);
-  }
-  if (last.joinable()) last.join();
-}
-
 absl::Status Backups::CheckEnabled() const {
   if (!directory_.path().empty()) return absl::OkStatus();
   return MakeError(reasons::kBackupsDisabled,
@@ -37,27 +28,16 @@ void Backups::Create(const std::string& name, Callback callback) {
   absl::Status status = CheckEnabled();
   if (status.ok() && !name.empty()) status = CheckBackupName(name);
   if (!status.ok()) return callback(status);
-  {
-    absl::MutexLock lock(&mutex_);
-    if (std::exchange(busy_, true)) status = BackupInProgress();
-  }
-  if (!status.ok()) return callback(status);
+  if (!making_.Claim()) return callback(BackupInProgress());
   const absl::Time begin = absl::Now();
-  auto make = [this, begin, name = name.empty() ? NameOf(begin) : name,
-               callback = std::move(callback)]() mutable {
+  making_.Run([this, begin, name = name.empty() ? NameOf(begin) : name,
+               callback = std::move(callback)]() mutable -> SingleTask::Finish {
     absl::StatusOr<admin::v1::Backup> backup = Make(name, begin);
-    {
-      // Cleared before `callback` runs, so that a caller that has the answer can make the next
-      // backup.
-      absl::MutexLock lock(&mutex_);
-      busy_ = false;
-    }
-    if (backup.ok()) on_made_();
-    callback(std::move(backup));
-  };
-  absl::MutexLock lock(&mutex_);
-  if (thread_.joinable()) thread_.join();  // At most its on_made_ and callback still run.
-  thread_ = std::thread(std::move(make));
+    return [this, backup = std::move(backup), callback = std::move(callback)]() mutable {
+      if (backup.ok()) on_made_();
+      callback(std::move(backup));
+    };
+  });
 }
 
 absl::StatusOr<admin::v1::Backup> Backups::Make(const std::string& name, absl::Time begin) const {

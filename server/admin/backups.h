@@ -3,22 +3,21 @@
 
 #include <functional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/admin/backup_directory.h"
+#include "server/base/single_task.h"
 #include "softlookup/admin/v1/admin.pb.h"
 
 namespace softlookup::server {
 
-// Makes the backups that callers ask for, one at a time, each on a thread of its own. Thread-safe.
+// Makes the backups that callers ask for, one at a time, each on a thread of its own. Its
+// destructor waits until a backup in progress has ended. Thread-safe.
 class Backups {
  public:
   // Does the same as Engine::CopyTo.
@@ -30,8 +29,6 @@ class Backups {
   // the thread that makes it.
   Backups(Copy copy, std::string directory, std::function<void()> on_made)
       : copy_(std::move(copy)), directory_(std::move(directory)), on_made_(std::move(on_made)) {}
-  // Waits until a backup in progress has ended.
-  ~Backups();
 
   // Makes a backup on a thread of its own. Admin.CreateBackup (admin.proto) describes the backup
   // and its errors. An empty `name` stands for the current time in UTC, such as 20240229T130500Z.
@@ -52,9 +49,7 @@ class Backups {
   const BackupDirectory directory_;
   const std::function<void()> on_made_;
 
-  absl::Mutex mutex_;
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;   // Whether a backup is being made.
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // Makes, or has made, the last backup.
+  SingleTask making_;  // Declared last: its destructor waits for the backup in progress.
 };
 
 }  // namespace softlookup::server

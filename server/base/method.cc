@@ -22,6 +22,8 @@ constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
      kChanges, kAudited},
     {Method::kRenameStore, "/softlookup.v1.SoftLookup/RenameStore", "RenameStore", Access::kManage,
      kChanges, kAudited},
+    {Method::kCompactStore, "/softlookup.v1.SoftLookup/CompactStore", "CompactStore",
+     Access::kManage, kChanges, kAudited},
     {Method::kDeleteStore, "/softlookup.v1.SoftLookup/DeleteStore", "DeleteStore", Access::kManage,
      kChanges, kAudited},
     {Method::kAppend, "/softlookup.v1.SoftLookup/Append", "Append", Access::kWrite, kChanges,

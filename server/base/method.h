@@ -15,6 +15,7 @@ enum class Method : std::uint8_t {
   kListStores,
   kUpdateStore,
   kRenameStore,
+  kCompactStore,
   kDeleteStore,
   kAppend,
   kStreamAppend,
@@ -32,7 +33,7 @@ enum class Method : std::uint8_t {
   kHealthWatch,
   kReflection,
 };
-inline constexpr std::size_t kMethodCount = 21;
+inline constexpr std::size_t kMethodCount = 22;
 
 // The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
 // identified.

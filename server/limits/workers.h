@@ -17,9 +17,9 @@
 namespace softlookup::server {
 
 // Threads for tasks that would occupy the network threads for too long: waiting for a disk, parsing
-// large messages, reading many rows. Callers take turns, one task each. So a caller with many tasks
-// delays the next task of another caller by its tasks in progress and at most one more.
-// Thread-safe.
+// large messages, reading many rows. (SingleTask runs what may take minutes.) Callers take turns,
+// one task each. So a caller with many tasks delays the next task of another caller by its tasks in
+// progress and at most one more. Thread-safe.
 class Workers {
  public:
   using Task = absl::AnyInvocable<void()>;

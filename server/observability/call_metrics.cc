@@ -9,12 +9,22 @@ namespace {
 
 // Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics list each of them, even if its count
 // is 0. The last stands for all other reasons.
-constexpr std::array kRejectionReasons = {
-    reasons::kQueueFull.name,      reasons::kMemoryLimit.name,      reasons::kMessageTooLarge.name,
-    reasons::kAnswerTooLarge.name, reasons::kTooManyStores.name,    reasons::kTooManyWriters.name,
-    reasons::kStorageFailed.name,  reasons::kBackupInProgress.name, reasons::kLoading.name,
-    reasons::kTenantRate.name,     reasons::kShuttingDown.name,     reasons::kIdentityLimit.name,
-    reasons::kRequestBytes.name,   reasons::kTooManyCalls.name,     absl::string_view("OTHER")};
+constexpr std::array kRejectionReasons = {reasons::kQueueFull.name,
+                                          reasons::kMemoryLimit.name,
+                                          reasons::kMessageTooLarge.name,
+                                          reasons::kAnswerTooLarge.name,
+                                          reasons::kTooManyStores.name,
+                                          reasons::kTooManyWriters.name,
+                                          reasons::kStorageFailed.name,
+                                          reasons::kBackupInProgress.name,
+                                          reasons::kLoading.name,
+                                          reasons::kTenantRate.name,
+                                          reasons::kShuttingDown.name,
+                                          reasons::kIdentityLimit.name,
+                                          reasons::kRequestBytes.name,
+                                          reasons::kTooManyCalls.name,
+                                          reasons::kCompactionInProgress.name,
+                                          absl::string_view("OTHER")};
 
 }  // namespace
 

@@ -135,6 +135,10 @@ void AddWrites(const EngineStats& stats, Page& page) {
   page.Counter("softlookup_appended_rows_total", stats.appended_rows, "Rows that were appended.");
   page.Counter("softlookup_appended_bytes_total", stats.appended_bytes,
                "Bytes of the rows that were appended, in float32.");
+  page.Counter("softlookup_compactions_total", stats.compactions,
+               "Compactions of stores that dropped rows.");
+  page.Counter("softlookup_compacted_rows_total", stats.dropped_rows,
+               "Deleted rows that compactions dropped.");
   page.Histogram("softlookup_log_sync_seconds", stats.log_sync_time, kPerNanosecond,
                  "How long the log took to write and sync a group of changes.");
   page.Gauge("softlookup_log_failed", stats.log_failed,

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/limits.h"
+#include "server/base/single_task.h"
 #include "server/limits/connection_calls.h"
 #include "server/limits/stall_watch.h"
 #include "server/limits/tenant_limits.h"
@@ -48,6 +49,7 @@ struct CallLimiters {
   StallWatch stalls;               // Ends calls whose clients take no message.
   UnsentAnswers unsent_answers;
   StoreCreations store_creations;
+  SingleTask compaction;  // Runs the work of a CompactStore call.
   // Declared last, so that it is destroyed first. Its destructor runs the waiting tasks, and these
   // may use the other members.
   Workers workers;

@@ -172,8 +172,28 @@ v1::Store EncodeStore(const StoreInfo& info) {
   return store;
 }
 
+void LeaveNumbersOut(v1::Store& store) {
+  for (v1::MemorySpec& memory : *store.mutable_memories()) {
+    if (memory.has_gate()) memory.mutable_gate()->clear_data();
+  }
+  if (!store.has_projection()) return;
+  v1::Projection& projection = *store.mutable_projection();
+  for (v1::Matrix* matrix :
+       {projection.mutable_query(), projection.mutable_key(), projection.mutable_value()}) {
+    matrix->clear_data();
+  }
+}
+
+void EncodeCompaction(const CompactionResult& compaction, v1::CompactStoreResponse& response) {
+  *response.mutable_store() = EncodeStore(compaction.store);
+  LeaveNumbersOut(*response.mutable_store());
+  response.set_dropped_rows(compaction.dropped_rows);
+  response.set_compacted_blocks(compaction.block_count);
+}
+
 void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& response) {
   *response.mutable_store() = EncodeStore(renamed.store);
+  LeaveNumbersOut(*response.mutable_store());
   if (!renamed.replaced) return;
   v1::ReplacedStore& replaced = *response.mutable_replaced();
   replaced.set_revision(renamed.replaced->revision);

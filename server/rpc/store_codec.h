@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "softlookup/engine.h"
 #include "softlookup/store_config.h"
 #include "softlookup/v1/store.pb.h"
 
@@ -21,6 +22,11 @@ absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
 absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
 // Leaves the fields unset that are not known of a damaged store.
 v1::Store EncodeStore(const StoreInfo& info);
+// Clears the elements of the store's matrices. Their shapes stay.
+void LeaveNumbersOut(v1::Store& store);
+// The next two functions leave out the elements of the store's matrices: a request of a few bytes
+// must not have an answer of many megabytes.
+void EncodeCompaction(const CompactionResult& compaction, v1::CompactStoreResponse& response);
 // Sets `response.replaced` only if another store was replaced.
 void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& response);
 

@@ -19,19 +19,6 @@
 namespace softlookup::server {
 namespace {
 
-// Clears the elements of the store's matrices. Their shapes stay.
-void LeaveNumbersOut(v1::Store& store) {
-  for (v1::MemorySpec& memory : *store.mutable_memories()) {
-    if (memory.has_gate()) memory.mutable_gate()->clear_data();
-  }
-  if (!store.has_projection()) return;
-  v1::Projection& projection = *store.mutable_projection();
-  for (v1::Matrix* matrix :
-       {projection.mutable_query(), projection.mutable_key(), projection.mutable_value()}) {
-    matrix->clear_data();
-  }
-}
-
 // Wire bytes of a string or submessage field whose content has `bytes` bytes: a tag of one byte,
 // the length, the content.
 std::size_t FieldBytes(std::size_t bytes) {
@@ -170,8 +157,6 @@ absl::Status RenameStore(Engine& engine, Call& call, const v1::RenameStoreReques
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreRenamed renamed, engine.RenameStore(rename));
   if (renamed.replaced) call.auditor().NoteReplacement();
   EncodeStoreRenamed(renamed, response);
-  // A request of a few bytes must not have an answer of many megabytes.
-  LeaveNumbersOut(*response.mutable_store());
   return absl::OkStatus();
 }
 

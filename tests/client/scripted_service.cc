@@ -71,6 +71,12 @@ grpc::Status ScriptedService::RenameStore(grpc::ServerContext* context,
   return Run(rename_store, context, *request, response);
 }
 
+grpc::Status ScriptedService::CompactStore(grpc::ServerContext* context,
+                                           const v1::CompactStoreRequest* request,
+                                           v1::CompactStoreResponse* response) {
+  return Run(compact_store, context, *request, response);
+}
+
 grpc::Status ScriptedService::DeleteStore(grpc::ServerContext* context,
                                           const v1::DeleteStoreRequest* request,
                                           v1::DeleteStoreResponse* response) {

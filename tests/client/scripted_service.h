@@ -47,6 +47,7 @@ class ScriptedService final : public v1::SoftLookup::Service {
   Handler<v1::ListStoresRequest, v1::ListStoresResponse> list_stores;
   Handler<v1::UpdateStoreRequest, v1::Store> update_store;
   Handler<v1::RenameStoreRequest, v1::RenameStoreResponse> rename_store;
+  Handler<v1::CompactStoreRequest, v1::CompactStoreResponse> compact_store;
   Handler<v1::DeleteStoreRequest, v1::DeleteStoreResponse> delete_store;
   Handler<v1::AppendRequest, v1::AppendResponse> append;
   Handler<v1::GetWriterRequest, v1::Writer> get_writer;
@@ -68,6 +69,8 @@ class ScriptedService final : public v1::SoftLookup::Service {
                            v1::Store*) override;
   grpc::Status RenameStore(grpc::ServerContext*, const v1::RenameStoreRequest*,
                            v1::RenameStoreResponse*) override;
+  grpc::Status CompactStore(grpc::ServerContext*, const v1::CompactStoreRequest*,
+                            v1::CompactStoreResponse*) override;
   grpc::Status DeleteStore(grpc::ServerContext*, const v1::DeleteStoreRequest*,
                            v1::DeleteStoreResponse*) override;
   grpc::Status Append(grpc::ServerContext*, const v1::AppendRequest*, v1::AppendResponse*) override;

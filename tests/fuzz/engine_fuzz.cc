@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "core/base/cancellation.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/store_codec.h"
 #include "softlookup/engine.h"
@@ -51,6 +52,7 @@ class Fuzzer {
     TryAs<v1::CreateStoreRequest>(bytes, size);
     TryAs<v1::UpdateStoreRequest>(bytes, size);
     TryAs<v1::RenameStoreRequest>(bytes, size);
+    TryAs<v1::CompactStoreRequest>(bytes, size);
     TryAs<v1::AppendRequest>(bytes, size);
     TryAs<v1::LookupRequest>(bytes, size);
     TryAs<v1::GetMemoryRequest>(bytes, size);
@@ -127,6 +129,20 @@ class Fuzzer {
     server::EncodeStoreRenamed(*renamed, response);
     REQUIRE(response.has_replaced() == renamed->replaced.has_value());
     CheckEveryScore(renamed->store.config);
+    return absl::OkStatus();
+  }
+
+  absl::Status Try(const v1::CompactStoreRequest& request) {
+    ++input_.decoded;
+    const auto compacted = engine_->CompactStore(
+        {.store = request.name(), .end_memories = request.end_memories()}, CancelToken());
+    if (!compacted.ok()) return compacted.status();
+    // The stores have no deleted row.
+    REQUIRE(compacted->dropped_rows == 0 && compacted->block_count == 0);
+    REQUIRE(compacted->store.row_count == kRowCount && compacted->store.revision == kRevision);
+    v1::CompactStoreResponse response;
+    server::EncodeCompaction(*compacted, response);
+    REQUIRE(response.store().name() == request.name());
     return absl::OkStatus();
   }
 

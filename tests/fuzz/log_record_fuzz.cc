@@ -56,7 +56,12 @@ void CheckRows(absl::string_view value) {
   if (!record.ok()) return;
   const std::size_t count = record->row_count;
   REQUIRE(record->components.size() == count * kRowBytes);
-  REQUIRE(record->ids.empty() || record->ids.size() == count);
+  REQUIRE(record->has_id.empty() || record->has_id.size() == count);
+  const auto with_id = record->has_id.empty()
+                           ? count
+                           : static_cast<std::size_t>(
+                                 std::count(record->has_id.begin(), record->has_id.end(), true));
+  REQUIRE(record->ids.empty() || record->ids.size() == with_id);
   REQUIRE(record->row_labels.empty() || record->row_labels.size() == count);
 }
 

@@ -135,6 +135,7 @@ const std::vector<RequestType>& Types() {
       TypeOf<grpc::health::v1::HealthCheckRequest>(),
       TypeOf<grpc::reflection::v1alpha::ServerReflectionRequest>(),
       TypeOf<v1::RenameStoreRequest>(),
+      TypeOf<v1::CompactStoreRequest>(),
   };
   return *types;
 }

@@ -72,6 +72,7 @@ Corpus SeedCorpus() {
           store: "heads" queries { rows: 2 cols: 2 values: [1, 2, -3, 4] }
           options { score: SCORE_DOT temperature: 0.25 max_error: 0.5 })");
   Add<v1::RenameStoreRequest>(corpus, "store: 's' new_name: 'heads' replace: true");
+  Add<v1::CompactStoreRequest>(corpus, "name: 's' end_memories: true");
   return corpus;
 }
 

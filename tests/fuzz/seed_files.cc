@@ -103,11 +103,19 @@ void AddLogRecords(Files& files) {
                     .create_time = absl::FromUnixNanos(1)}));
   add("revision", 2, EncodeRevision({.revision = 2, .row_count = 3}));
   add("block_start", 3, EncodeBlockStart({.memories = {1, 2}, .bounds = {3, 4}}));
-  add("live_rows", 4, EncodeLiveRows({1, 2, 3}));
+  add("live_rows", 4, EncodeLiveRows({.live = {1, 2, 3}}));
+  add("live_rows_compacted", 4,
+      EncodeLiveRows({.live = {1, 2}, .kept = LiveRowsRecord::Mask{3, 2, 1}}));
   add("rows", 5,
       EncodeRows({.row_count = 2,
                   .components = "abcdefghijkl",
                   .ids = {5, 6},
+                  .row_labels = {{"x", "yz"}, {}}}));
+  add("rows_compacted", 5,
+      EncodeRows({.row_count = 2,
+                  .components = "abcdefghijkl",
+                  .ids = {5},
+                  .has_id = {false, true},
                   .row_labels = {{"x", "yz"}, {}}}));
   add("writer", 6, EncodeWriter({.last_sequence = 7, .last_position = 9}));
   add("format", 7, EncodeFormat());
@@ -115,8 +123,9 @@ void AddLogRecords(Files& files) {
   add("key_of_name", 9, KeyOfName(1));
 }
 
-// A store as the engine logs it: three appends, tags, a writer, a deletion.
-std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
+// A store as the engine logs it: three appends, tags, a writer, a deletion. With `compacts`, block
+// 0 is then compacted, and loses another row. The appends must fill it.
+std::string StoreLogText(StoreConfig config, std::int64_t row_count, bool compacts = false) {
   MemoryLog log;
   StoreEditor editor(std::move(config));
   PutNewStore(1, *editor.newest(), absl::FromUnixNanos(1), *log.NewBatch());
@@ -145,6 +154,18 @@ std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
   const auto deleted = editor.Delete({.begin = 1, .end = 3});
   REQUIRE(deleted.ok());
   PutDeletion(1, *deleted, *log.NewBatch());
+  if (compacts) {
+    const auto others = editor.Delete({.begin = 5, .end = 1000});
+    REQUIRE(others.ok());
+    PutDeletion(1, *others, *log.NewBatch());
+    const RowSpan spans[] = {
+        {.first_position = 0, .row_count = 1},
+        {.first_position = 1, .row_count = static_cast<std::uint64_t>(row_count)}};
+    PutCompaction(1, editor.Compact(0, 1), 0, 1, spans, *log.NewBatch());
+    const auto last = editor.Delete({.begin = 4, .end = 5});
+    REQUIRE(last.ok());
+    PutDeletion(1, *last, *log.NewBatch());
+  }
   return log.LogText();
 }
 
@@ -163,6 +184,9 @@ void AddStoreLogs(Files& files) {
   files["store_log/bfloat16_blocks"] = StoreLogText(
       {.name = "s", .key_dim = 1, .value_dim = 1, .storage_type = StorageType::kBfloat16},
       /*row_count=*/1030);
+  files["store_log/compacted_block"] =
+      StoreLogText({.name = "s", .key_dim = 1, .value_dim = 1}, /*row_count=*/1030,
+                   /*compacts=*/true);
 }
 
 }  // namespace

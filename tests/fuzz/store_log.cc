@@ -17,6 +17,7 @@ class MemoryLog::Batch final : public LogBatch {
   void DeleteRange(absl::string_view begin, absl::string_view end) override {
     log_.records_.erase(log_.records_.lower_bound(begin), log_.records_.lower_bound(end));
   }
+  void FreeDiskOf(absl::string_view, absl::string_view) override {}
 
  private:
   MemoryLog& log_;

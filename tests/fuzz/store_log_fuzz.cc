@@ -28,7 +28,8 @@ void UseStore(Store& store) {
   }
   for (std::uint64_t position = 0; position < end; ++position) (void)snapshot->TagsOf(position);
   for (std::size_t memory = 0; memory <= info.config.memories.size(); ++memory) {
-    (void)snapshot->MemoryAsOf(end, memory)->Read();
+    // Inside a compacted block there is none.
+    if (const auto state = snapshot->MemoryAsOf(end, memory); state.ok()) (void)(*state)->Read();
   }
   const std::vector<float> key(static_cast<std::size_t>(info.config.key_dim), 0.5f);
   const std::vector<float> value(static_cast<std::size_t>(info.config.value_dim), -1);

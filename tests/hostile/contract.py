@@ -99,6 +99,8 @@ METHODS = {method.name: method for method in (
         update_mask={"paths": ["labels"]})),
     Method(SERVICE, "RenameStore", lambda: new("RenameStoreRequest", store="nobody/s", new_name="nobody/t"),
            code=NOT_FOUND),
+    Method(SERVICE, "CompactStore", lambda: new("CompactStoreRequest", name="nobody/s"),
+           code=NOT_FOUND),
     Method(SERVICE, "DeleteStore", lambda: new("DeleteStoreRequest", name="nobody/s"),
            code=NOT_FOUND),
     Method(SERVICE, "Append", lambda: append_request(1)),

@@ -315,6 +315,11 @@ OTHERS = [
         "RenameStoreRequest", store=SCRATCH_STORE, new_name=SCRATCH_STORE, replace=True), INVALID),
     ("RenameStore to a name that is taken", "RenameStore", lambda: new(
         "RenameStoreRequest", store=SCRATCH_STORE, new_name=KNOWN_STORE), contract.ALREADY_EXISTS),
+    ("CompactStore without a name", "CompactStore", lambda: new(
+        "CompactStoreRequest", end_memories=True), INVALID),
+    ("CompactStore with nothing to drop", "CompactStore", lambda: new(
+        "CompactStoreRequest", name=KNOWN_STORE, end_memories=True),
+     (contract.OK, contract.RESOURCE_EXHAUSTED)),
     ("UpdateStore temperature NaN", "UpdateStore", update(["temperature"], temperature=math.nan),
      INVALID),
     ("WatchMemory of a memory that is not there", "WatchMemory", lambda: new(

@@ -21,7 +21,7 @@ LIST_SERVICES = b"\x3a\x01*"
 READ = {"GetStore", "ListStores", "ReadRows", "Lookup", "StreamLookup", "Attend", "GetMemory",
         "WatchMemory"}
 WRITE = READ | {"Append", "StreamAppend", "DeleteRows", "GetWriter"}
-MANAGE = WRITE | {"CreateStore", "UpdateStore", "RenameStore", "DeleteStore"}
+MANAGE = WRITE | {"CreateStore", "UpdateStore", "RenameStore", "CompactStore", "DeleteStore"}
 ADMIN = MANAGE | {"CreateBackup", "ListBackups", "reflection"}
 # Who has rights in no store that a request names may still ask what names none.
 ELSEWHERE = {"ListStores", "Attend"}
@@ -31,15 +31,21 @@ def rename(store, new_name, replace=True):
     return new("RenameStoreRequest", store=store, new_name=new_name, replace=replace)
 
 
+def compact(name):
+    return new("CompactStoreRequest", name=name, end_memories=True)
+
+
 # Requests that name a store of known/, where those of the contract do not.
 REQUESTS = {
     "CreateStore": lambda: new("CreateStoreRequest", store=new(
         "Store", name=KNOWN_STORE, key_dim=4, value_dim=4)),
     "RenameStore": lambda: rename("known/nothing", KNOWN_STORE),
+    "CompactStore": lambda: compact("known/nothing"),
     "DeleteStore": lambda: new("DeleteStoreRequest", **{"name": "known/nothing"}),
 }
 CODES = {"CreateStore": contract.ALREADY_EXISTS, "RenameStore": contract.NOT_FOUND,
-         "DeleteStore": contract.NOT_FOUND, "WatchMemory": (contract.DEADLINE_EXCEEDED, contract.CANCELLED)}
+         "CompactStore": contract.NOT_FOUND, "DeleteStore": contract.NOT_FOUND,
+         "WatchMemory": (contract.DEADLINE_EXCEEDED, contract.CANCELLED)}
 
 
 def call(ctx, method, metadata, connection, served):
@@ -125,6 +131,7 @@ TELLING = [
     # "manage elsewhere" manages other/*, but not what it would rename, nor what it would replace.
     ("RenameStore", lambda name: rename(name, "other/taken")),
     ("RenameStore", lambda name: rename("other/nothing", name)),
+    ("CompactStore", compact),
     ("DeleteStore", lambda name: new("DeleteStoreRequest", **{"name": name})),
     ("Append", lambda name: contract.append_request(1, name)),
     ("StreamAppend", lambda name: contract.append_request(1, name)),

@@ -40,6 +40,8 @@ PLACES = [
         "RenameStoreRequest", store=name, new_name="nobody/t", replace=True)),
     ("RenameStore", "new_name", lambda name: new(
         "RenameStoreRequest", store="nobody/s", new_name=name, replace=True)),
+    ("CompactStore", "name", lambda name: new(
+        "CompactStoreRequest", name=name, end_memories=True)),
     ("DeleteStore", "name", lambda name: new("DeleteStoreRequest", **{"name": name})),
     ("Append", "store", lambda name: contract.append_request(1, name)),
     ("Append", "return_memories", lambda name: contract.append_request(

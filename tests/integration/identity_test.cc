@@ -71,6 +71,7 @@ std::vector<MethodCase> Methods(const std::string& store) {
       {contract + "CreateStore", kManage, AboutConfig<v1::CreateStoreRequest>(store)},
       {contract + "UpdateStore", kManage, AboutConfig<v1::UpdateStoreRequest>(store)},
       {contract + "RenameStore", kManage, AboutRename(store)},
+      {contract + "CompactStore", kManage, AboutName<v1::CompactStoreRequest>(store + "/none")},
       {contract + "DeleteStore", kManage, AboutName<v1::DeleteStoreRequest>(store + "/none")},
       {"/softlookup.admin.v1.Admin/CreateBackup", kAdmin, ""},
       {"/softlookup.admin.v1.Admin/ListBackups", kAdmin, ""},

@@ -153,6 +153,9 @@ TEST_F(LimitsTest, EveryCallKeepsTheMessageLimit) {
   rename.set_store("s");
   rename.set_new_name(name);
   unary("RenameStore", &Stub::RenameStore, rename, v1::RenameStoreResponse());
+  v1::CompactStoreRequest compact;
+  compact.set_name(name);
+  unary("CompactStore", &Stub::CompactStore, compact, v1::CompactStoreResponse());
   v1::DeleteStoreRequest remove;
   remove.set_name(name);
   unary("DeleteStore", &Stub::DeleteStore, remove, v1::DeleteStoreResponse());

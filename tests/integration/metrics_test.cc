@@ -310,6 +310,33 @@ TEST_F(MetricsTest, RowsAreCountedAsTheyComeAreScannedAndGo) {
   EXPECT_EQ(metrics.Value("softlookup_appended_rows_total"), 2);
 }
 
+class CompactionMetricsTest : public MetricsTest {
+ protected:
+  CompactionMetricsTest() : MetricsTest({"--compact-above", "0.5"}) {}
+};
+
+TEST_F(CompactionMetricsTest, CompactionsAreCountedWithTheRowsThatTheyDrop) {
+  constexpr int kBlockRows = 1024;
+  Create("s", 2, 1);
+  v1::AppendRequest request;
+  request.set_store("s");
+  *request.mutable_keys() = Message(std::vector<float>(4 * kBlockRows, 1), 2);
+  *request.mutable_values() = Message(std::vector<float>(2 * kBlockRows, 1), 1);
+  ASSERT_THAT(Append(request), IsGrpcOk());
+  EXPECT_EQ(Scrape().Value("softlookup_compactions_total", -1), 0);
+  EXPECT_EQ(Scrape().Value("softlookup_compacted_rows_total", -1), 0);
+  v1::RowFilter first;
+  first.set_end(kBlockRows);
+  v1::DeleteRowsResponse deleted;
+  ASSERT_THAT(DeleteRows("s", first, &deleted), IsGrpcOk());
+  MetricsText metrics = Scrape();
+  while (metrics.Value("softlookup_compactions_total") == 0) metrics = Scrape();
+  EXPECT_EQ(metrics.Value("softlookup_compactions_total"), 1);
+  EXPECT_EQ(metrics.Value("softlookup_compacted_rows_total"), kBlockRows);
+  EXPECT_EQ(metrics.Value("softlookup_rows"), 2 * kBlockRows);
+  EXPECT_EQ(metrics.Value("softlookup_live_rows"), kBlockRows);
+}
+
 TEST_F(MetricsTest, TheProcessTellsOfItself) {
   const MetricsText metrics = Scrape();
   rlimit limit{};

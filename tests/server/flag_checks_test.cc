@@ -24,6 +24,8 @@ TEST(NonFiniteFlagTest, NamesTheFlagThatIsNotFinite) {
   EXPECT_EQ(NonFiniteFlag(flags), "--stall-timeout: not a number");
   flags.keepalive_seconds = std::numeric_limits<double>::infinity();
   EXPECT_EQ(NonFiniteFlag(flags), "--keepalive-seconds: not a number");
+  flags.compact_above = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(NonFiniteFlag(flags), "--compact-above: not a number");
 }
 
 TEST(FlagConflictTest, TheDefaultsAgree) {

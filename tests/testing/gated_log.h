@@ -17,6 +17,7 @@ class NoBatch final : public LogBatch {
   void Put(absl::string_view, absl::string_view) override {}
   void Delete(absl::string_view) override {}
   void DeleteRange(absl::string_view, absl::string_view) override {}
+  void FreeDiskOf(absl::string_view, absl::string_view) override {}
 };
 
 // A log that keeps nothing. Each Commit() takes `commit_time` of `clock`. If `gated` is set, the

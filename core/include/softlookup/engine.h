@@ -30,6 +30,10 @@ namespace softlookup {
 
 struct EngineOptions {
   Limits limits;
+  // The engine compacts a store by itself, as CompactStore() with `end_memories` does, once it
+  // could drop at least this part of the rows that no compaction has dropped yet. In [0, 1]. 0:
+  // never.
+  double compact_above = 0;
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
   // Threads that run the scheduler's jobs, such as lookups, and load stores. At least 1.
@@ -160,6 +164,21 @@ struct LookupResult {
 struct DeleteRowsResult {
   std::uint64_t deleted_count = 0;
   std::uint64_t revision = 0;
+};
+
+struct CompactionRequest {
+  std::string store;
+  // Consents to the end of memories as of an index inside a compacted block.
+  bool end_memories = false;
+  // The engine adds the rows that it drops, also if the call fails afterwards. Not owned. May be
+  // null.
+  std::uint64_t* dropped_rows = nullptr;
+};
+
+struct CompactionResult {
+  std::uint64_t block_count = 0;   // Blocks that lost rows.
+  std::uint64_t dropped_rows = 0;  // Deleted rows that are gone.
+  StoreInfo store;                 // The store afterwards.
 };
 
 // Reads rows of one snapshot, in position order. Not thread-safe.
@@ -305,6 +324,20 @@ class Engine {
   // memories do not change.
   virtual absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                                       const RowFilter& filter) = 0;
+
+  // Drops deleted rows from memory and from the log. Stores keep rows in blocks of a fixed number
+  // of positions. Each block loses its deleted rows if at most a quarter of its rows is live,
+  // except the store's last block. Blocks, and in parts: other calls to the store go on meanwhile.
+  // Positions, ids, labels and the bits of lookups of rows do not change. Nor do the memories over
+  // all rows, or those as of an index at the edge of a block. Memories as of an index inside a
+  // compacted block fail with ROWS_COMPACTED from then on. So do windows that begin or end there,
+  // and lookups that ask for such a memory.
+  //
+  // COMPACTION_ENDS_MEMORIES if there are rows to drop and `request.end_memories` is not set.
+  // COMPACTION_IN_PROGRESS if the store is being compacted. After any other error, or once `cancel`
+  // ends the work, what was dropped so far is gone, and the next call goes on with the rest.
+  virtual absl::StatusOr<CompactionResult> CompactStore(const CompactionRequest& request,
+                                                        const CancelToken& cancel) = 0;
 
   // Answers a batch of queries from one snapshot. The data of `request.queries` and
   // `request.inputs` must live until `callback` runs.

@@ -143,6 +143,26 @@ TEST_F(ClientTest, RenameStoreSendsBothNamesAndWhetherToReplace) {
   EXPECT_THAT(replace, ElementsAre(false, true));
 }
 
+TEST_F(ClientTest, CompactStoreSendsTheNameAndWhetherMemoriesMayEnd) {
+  std::vector<bool> end_memories;
+  service_.compact_store = [&](grpc::ServerContext*, const v1::CompactStoreRequest& request,
+                               v1::CompactStoreResponse* response) {
+    end_memories.push_back(request.end_memories());
+    response->mutable_store()->set_name(request.name());
+    response->set_dropped_rows(7);
+    response->set_compacted_blocks(2);
+    return grpc::Status::OK;
+  };
+  Client client = Connect();
+  const auto compacted = client.CompactStore("people");
+  ASSERT_TRUE(compacted.ok()) << compacted.status();
+  EXPECT_EQ(compacted->store().name(), "people");
+  EXPECT_EQ(compacted->dropped_rows(), 7u);
+  EXPECT_EQ(compacted->compacted_blocks(), 2u);
+  EXPECT_TRUE(client.CompactStore("people", {.end_memories = true}).ok());
+  EXPECT_THAT(end_memories, ElementsAre(false, true));
+}
+
 TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
   service_.lookup = [](grpc::ServerContext*, const v1::LookupRequest& request,
                        v1::LookupResponse* response) {
@@ -339,7 +359,7 @@ TEST_F(ClientTest, AppendIsSentOnceUnlessAWriterMakesItExactlyOnce) {
   EXPECT_EQ(calls_, 2u);
 }
 
-TEST_F(ClientTest, CreateUpdateRenameAndDeleteAreSentOnce) {
+TEST_F(ClientTest, CreateUpdateRenameCompactAndDeleteAreSentOnce) {
   const auto fail = [this](grpc::ServerContext*, const auto&, auto*) {
     ++calls_;
     return kUnavailable;
@@ -347,13 +367,15 @@ TEST_F(ClientTest, CreateUpdateRenameAndDeleteAreSentOnce) {
   service_.create_store = fail;
   service_.update_store = fail;
   service_.rename_store = fail;
+  service_.compact_store = fail;
   service_.delete_store = fail;
   Client client = Connect();
   EXPECT_TRUE(absl::IsUnavailable(client.CreateStore(v1::Store()).status()));
   EXPECT_TRUE(absl::IsUnavailable(client.UpdateStore(v1::Store(), {"score"}).status()));
   EXPECT_TRUE(absl::IsUnavailable(client.RenameStore("next", "people").status()));
+  EXPECT_TRUE(absl::IsUnavailable(client.CompactStore("people").status()));
   EXPECT_TRUE(absl::IsUnavailable(client.DeleteStore("people")));
-  EXPECT_EQ(calls_, 4u);
+  EXPECT_EQ(calls_, 5u);
 }
 
 TEST_F(ClientTest, DeadlineEndsACallThatHangs) {

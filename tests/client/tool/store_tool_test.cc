@@ -107,6 +107,50 @@ TEST_F(StoreToolTest, StoreRenameToANameThatIsTakenNamesTheFlagThatReplaces) {
             "step");
 }
 
+TEST_F(StoreToolTest, StoreCompactSaysWhatItDroppedAndWhatThatDidToTheSize) {
+  store_.set_byte_size(3 << 20);
+  v1::CompactStoreRequest sent;
+  std::uint64_t dropped = 700, blocks = 2;
+  service_.compact_store = [&](grpc::ServerContext*, const v1::CompactStoreRequest& request,
+                               v1::CompactStoreResponse* response) {
+    sent = request;
+    *response->mutable_store() = store_;
+    response->mutable_store()->set_byte_size(1 << 20);
+    response->set_dropped_rows(dropped);
+    response->set_compacted_blocks(blocks);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"store", "compact", "people", "--end-memories"}).out,
+            "dropped 700 rows from 2 blocks of people; size 3.00 MiB before, 1.00 MiB after\n");
+  EXPECT_EQ(sent.name(), "people");
+  EXPECT_TRUE(sent.end_memories());
+  dropped = blocks = 1;
+  EXPECT_EQ(Run({"store", "compact", "people"}).out,
+            "dropped 1 row from 1 block of people; size 3.00 MiB before, 1.00 MiB after\n");
+  EXPECT_FALSE(sent.end_memories());
+  const auto json = RunJson({"store", "compact", "people", "--end-memories"});
+  EXPECT_EQ(json["compacted"], "people");
+  EXPECT_EQ(json["dropped_rows"], 1);
+  EXPECT_EQ(json["compacted_blocks"], 1);
+  EXPECT_EQ(json["byte_size_before"], 3 << 20);
+  EXPECT_EQ(json["store"]["byte_size"], 1 << 20);
+  EXPECT_EQ(Run({"store", "compact", "nobody"}).exit_code, ExitCode::kNotFound);
+  EXPECT_EQ(Run({"store", "compact"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(StoreToolTest, StoreCompactThatWouldEndMemoriesNamesTheFlagThatConsents) {
+  service_.compact_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::FAILED_PRECONDITION,
+                          "Compacting drops 700 rows and ends memories",
+                          "COMPACTION_ENDS_MEMORIES");
+  };
+  const Outcome outcome = Run({"store", "compact", "people"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kRefused);
+  EXPECT_EQ(outcome.error,
+            "COMPACTION_ENDS_MEMORIES: Compacting drops 700 rows and ends memories; "
+            "--end-memories consents to that");
+}
+
 TEST_F(StoreToolTest, StoreListPrintsATable) {
   service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest&,
                              v1::ListStoresResponse* page) {

@@ -113,7 +113,7 @@ TEST_F(BudgetedWritesTest, ARefusedAppendLeavesThoseStagedBeforeItInItsGroup) {
   EXPECT_THAT(snapshot.TagsOf(20).labels, ::testing::ElementsAre("label2000"));
   // Nor do its ids stay taken, its labels known, and its rows remembered.
   EXPECT_EQ(snapshot.labels()->size(), 40u);
-  EXPECT_EQ(snapshot.MemoryAsOf(40, 0)->Read().key, store_->editor().ReadMemory(0).key);
+  EXPECT_EQ((*snapshot.MemoryAsOf(40, 0))->Read().key, store_->editor().ReadMemory(0).key);
   EXPECT_THAT(Append(1, 100)->Stage(nullptr), IsOk());
 }
 

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/cancellation.h"
+#include "core/base/error.h"
 #include "core/engine/open_on_log.h"
 #include "core/storage/commit_log.h"
 #include "softlookup/engine.h"
@@ -36,13 +38,17 @@ namespace fs = std::filesystem;
 // appends of 1 to 200 rows; the engine is closed halfway. Row p has id kFirstId + p, and every
 // tenth has labels, but the last replaces row kReplaced; in the end, rows [kDeletedBegin,
 // kDeletedEnd) are deleted. Store "settings" has all that a configuration can hold, and no rows.
-// Store "deleted" is. From v2 on, stores of kNarrow have their first kNarrowRows rows.
+// Store "deleted" is. From v2 on, stores of kNarrow have their first kNarrowRows rows. From v3 on,
+// store "compacted" has the same rows as "rows" had when they were appended, those from kWithIds
+// on without ids. Of its first block, one row in kKeptEvery is left, and the block is compacted.
+constexpr int kVersion = 3;
 constexpr std::uint64_t kRows = 2'100, kHalf = 1'050;
 constexpr std::int64_t kKeyDim = 4, kValueDim = 2;
 constexpr std::uint64_t kFirstId = 1'000'000'000'000;
 constexpr std::uint64_t kReplaced = 500, kDeletedBegin = 1'000, kDeletedEnd = 1'040;
 constexpr double kDecay = 0.75;
 constexpr std::uint64_t kNarrowRows = 39;
+constexpr std::uint64_t kBlockRows = 1'024, kWithIds = 700, kKeptEvery = 64;
 const std::pair<const char*, StorageType> kNarrow[] = {{"bfloat16", StorageType::kBfloat16},
                                                        {"int8", StorageType::kInt8}};
 
@@ -132,6 +138,30 @@ std::unique_ptr<Engine> Open(const std::string& directory) {
   return engine.ok() ? *std::move(engine) : nullptr;
 }
 
+// Makes the store "compacted".
+void WriteCompacted(Engine& engine) {
+  StoreConfig config = RowsConfig();
+  config.name = "compacted";
+  ASSERT_THAT(engine.CreateStore(config), IsOk());
+  for (const auto& [begin, end] : {std::pair(std::uint64_t{0}, kWithIds), {kWithIds, kRows}}) {
+    const Rows rows(begin, end);
+    AppendRequest request = rows.Request(end);
+    request.store = "compacted";
+    if (begin == kWithIds) request.ids = {};
+    ASSERT_THAT(AppendAndWait(engine, request), IsOk());
+  }
+  for (std::uint64_t kept = 0; kept < kBlockRows; kept += kKeptEvery) {
+    RowFilter filter;
+    filter.begin = kept + 1;
+    filter.end = kept + kKeptEvery;
+    ASSERT_THAT(engine.DeleteRows("compacted", filter), IsOk());
+  }
+  const auto compacted =
+      engine.CompactStore({.store = "compacted", .end_memories = true}, CancelToken());
+  ASSERT_THAT(compacted, IsOk());
+  EXPECT_EQ(compacted->dropped_rows, kBlockRows - kBlockRows / kKeptEvery);
+}
+
 // Leaves in `killed` what a process that is killed would: half of it in tables, half in the
 // write-ahead log.
 void WriteHistory(const std::string& directory, const std::string& killed) {
@@ -171,6 +201,7 @@ void WriteHistory(const std::string& directory, const std::string& killed) {
   filter.begin = kDeletedBegin;
   filter.end = kDeletedEnd;
   ASSERT_THAT(engine->DeleteRows("rows", filter), IsOk());
+  WriteCompacted(*engine);
   log.AwaitReclaimed();  // Else files could go while they are copied.
   fs::copy(directory, killed, fs::copy_options::recursive);
 }
@@ -240,14 +271,37 @@ MemoryValue Divided(MemoryValue memory) {
 }
 
 void CheckMemory(Engine& engine, const std::string& name, std::uint64_t end,
-                 const MemoryValue& expected) {
-  SCOPED_TRACE(absl::StrCat(name, " as of ", end));
-  const auto state = engine.GetMemory("rows", name, std::nullopt, end);
+                 const MemoryValue& expected, absl::string_view store = "rows") {
+  SCOPED_TRACE(absl::StrCat(name, " of ", store, " as of ", end));
+  const auto state = engine.GetMemory(store, name, std::nullopt, end);
   ASSERT_THAT(state, IsOk());
   constexpr double kError = 1e-12;
   EXPECT_THAT(state->memory.key, Pointwise(DoubleNear(kError), expected.key));
   EXPECT_THAT(state->memory.value, Pointwise(DoubleNear(kError), expected.value));
   EXPECT_THAT(state->memory.weight, DoubleNear(expected.weight, kError));
+}
+
+void CheckCompacted(Engine& engine) {
+  const auto reader = engine.ReadRows("compacted", {});
+  ASSERT_THAT(reader, IsOk());
+  for (std::uint64_t position = 0; position < kRows; ++position) {
+    if (position < kBlockRows && position % kKeptEvery != 0) continue;
+    const std::vector<Row> rows = (*reader)->Next(1);
+    ASSERT_EQ(rows.size(), 1u);
+    const Row& row = rows[0];
+    ASSERT_EQ(row.position, position);
+    ASSERT_EQ(row.id.has_value(), position < kWithIds);
+    if (row.id) ASSERT_EQ(row.id, kFirstId + position);
+    ASSERT_EQ(row.labels, LabelsOf(position));
+    for (std::int64_t i = 0; i < kKeyDim; ++i) ASSERT_EQ(row.key[i], KeyOf(position, i));
+    for (std::int64_t i = 0; i < kValueDim; ++i) ASSERT_EQ(row.value[i], ValueOf(position, i));
+  }
+  EXPECT_TRUE((*reader)->Next(1).empty());
+  for (const std::uint64_t end : {kBlockRows, kRows}) {
+    CheckMemory(engine, "sum", end, Forgetting(end, kDecay), "compacted");
+  }
+  EXPECT_EQ(ReasonOf(engine.GetMemory("compacted", "sum", std::nullopt, 7).status()),
+            "ROWS_COMPACTED");
 }
 
 void CheckSettings(const StoreConfig& config) {
@@ -269,12 +323,12 @@ void CheckSettings(const StoreConfig& config) {
   EXPECT_EQ(config.labels, expected.labels);
 }
 
-void CheckHistory(const std::string& directory, bool has_narrow) {
+void CheckHistory(const std::string& directory, int version) {
   auto engine = Open(directory);
   ASSERT_NE(engine, nullptr);
   const auto stores = engine->ListStores("", "", 10);
   ASSERT_THAT(stores, IsOk());
-  ASSERT_EQ(stores->stores.size(), has_narrow ? 4u : 2u);
+  ASSERT_EQ(stores->stores.size(), version == 1 ? 2u : version == 2 ? 4u : 5u);
   const auto rows = engine->GetStore("rows"), settings = engine->GetStore("settings");
   ASSERT_THAT(rows, IsOk());
   EXPECT_EQ(rows->config.score, Score::kDot);
@@ -284,7 +338,8 @@ void CheckHistory(const std::string& directory, bool has_narrow) {
   EXPECT_EQ(settings->row_count, 0u);
   CheckSettings(settings->config);
   CheckRows(*engine);
-  if (has_narrow) CheckNarrowRows(*engine);
+  if (version >= 2) CheckNarrowRows(*engine);
+  if (version >= 3) CheckCompacted(*engine);
   for (const std::uint64_t end : {kRows, kHalf, std::uint64_t{1'024}, std::uint64_t{7}}) {
     CheckMemory(*engine, "average", end, Divided(Forgetting(end, 1)));
     CheckMemory(*engine, "sum", end, Forgetting(end, kDecay));
@@ -318,9 +373,9 @@ TEST(FormatTest, OpensWhatEarlierVersionsWrote) {
     fs::copy(version.path(), copy, fs::copy_options::recursive);
     LoadObserver ignore;
     EXPECT_THAT(Engine::Verify(copy, ignore), IsOk());
-    CheckHistory(copy, version.path().filename() != "v1");
+    CheckHistory(copy, std::stoi(version.path().filename().string().substr(1)));
   }
-  EXPECT_GE(count, 2);
+  EXPECT_GE(count, 3);
 }
 
 TEST(FormatTest, OpensWhatThisVersionWrites) {
@@ -332,8 +387,8 @@ TEST(FormatTest, OpensWhatThisVersionWrites) {
     fs::copy(killed, golden, fs::copy_options::recursive);
     fs::remove(absl::StrCat(golden, "/RESERVE"));  // It is large, and holds nothing.
   }
-  CheckHistory(data, true);
-  CheckHistory(killed, true);
+  CheckHistory(data, kVersion);
+  CheckHistory(killed, kVersion);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "tests/testing/status_matchers.h"
@@ -98,6 +99,7 @@ TEST(StoreTableTest, ADamagedStoreHasItsNameUntilItIsRemoved) {
   table.AddLoaded("whole", EmptyStoreNamed("whole"));
   table.AddDamaged("torn", DamagedStoreNamed("torn"));
   EXPECT_THAT(table.Find("store", "torn"), StatusIs(absl::StatusCode::kDataLoss, "damaged"));
+  EXPECT_EQ(table.Stores(), std::vector{*table.Find("store", "whole")});
   ASSERT_THAT(table.Info("name", "torn"), IsOk());
   EXPECT_EQ(table.Info("name", "torn")->damage, "torn");
   EXPECT_EQ(table.Info("name", "whole")->config.key_dim, 1);

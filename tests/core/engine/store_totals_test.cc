@@ -33,6 +33,12 @@ TEST(StoreTotalsTest, SumsFollowStoresAndWrites) {
   EXPECT_EQ(totals.appended_rows(), 4);
   EXPECT_EQ(totals.appended_bytes(), 4 * 4 * 3);
 
+  totals.AddDroppedRows(3);
+  totals.AddDroppedRows(4);
+  totals.AddCompaction();
+  EXPECT_EQ(totals.dropped_rows(), 7);
+  EXPECT_EQ(totals.compactions(), 1);
+
   totals.RemoveDamagedStore();
   EXPECT_EQ(totals.damaged_stores(), 0);
   totals.RemoveStore(*editor.newest());

@@ -85,6 +85,14 @@ TEST_F(TableWritesTest, ARenamedStoreKeepsWhatTellsItFromOthers) {
   EXPECT_EQ(stores_.budget.store_bytes(), BytesOf("b"));
 }
 
+TEST_F(TableWritesTest, ARenamedStoreIsQueuedForCompactionUnderItsNewName) {
+  Create("a");
+  stores_.compaction_queue.Open();
+  stores_.compaction_queue.Add(Find("a"));
+  RenameNow({.name = "a", .new_name = "b"});
+  EXPECT_EQ(stores_.compaction_queue.Take(), Find("b"));
+}
+
 TEST_F(TableWritesTest, AWriteWhoseTurnComesAfterTheRenameIsRefused) {
   Create("a");
   Create("b");

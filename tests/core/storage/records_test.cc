@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -78,6 +80,115 @@ TEST(RecordsTest, ValuesHaveTheBytesOfTheFormat) {
             "00000000"
             "00"
             "00000000");
+}
+
+LiveRowsRecord CompactedLiveRows() {
+  LiveRowsRecord record;
+  record.live[0] = 0x0102;
+  record.live[15] = std::uint64_t{1} << 63;
+  record.kept.emplace() = record.live;
+  (*record.kept)[7] = 0xff;
+  return record;
+}
+
+RowsRecord RowsOfWhichSomeHaveIds() {
+  return {.row_count = 3,
+          .components = "abcdefghijkl",
+          .ids = {5, 6},
+          .has_id = {true, false, true},
+          .row_labels = {{"x"}, {}, {"yz", ""}}};
+}
+
+TEST(RecordsTest, RecordsOfACompactedBlockHaveTheBytesOfTheFormat) {
+  const std::string first = "0201000000000000", last = "0000000000000080";
+  const std::string live = first + std::string(14 * 16, '0') + last;
+  const std::string kept =
+      first + std::string(6 * 16, '0') + "ff00000000000000" + std::string(7 * 16, '0') + last;
+  EXPECT_EQ(Hex(EncodeLiveRows(CompactedLiveRows())), "02" + live + kept);
+  LiveRowsRecord plain = CompactedLiveRows();
+  plain.kept.reset();
+  EXPECT_EQ(Hex(EncodeLiveRows(plain)), "01" + live);
+  EXPECT_EQ(Hex(EncodeRows(RowsOfWhichSomeHaveIds())),
+            "02"
+            "06"
+            "03000000"
+            "6162636465666768696a6b6c"
+            "010001"
+            "0500000000000000"
+            "0600000000000000"
+            "01"
+            "0178"
+            "00"
+            "02"
+            "02797a"
+            "00");
+}
+
+TEST(RecordsTest, RecordsOfACompactedBlockComeBackWhole) {
+  const LiveRowsRecord rows = CompactedLiveRows();
+  auto live = ParseLiveRows(EncodeLiveRows(rows));
+  ASSERT_THAT(live, IsOk());
+  EXPECT_EQ(live->live, rows.live);
+  EXPECT_EQ(live->kept, rows.kept);
+  live = ParseLiveRows(EncodeLiveRows({.live = rows.live}));
+  ASSERT_THAT(live, IsOk());
+  EXPECT_EQ(live->live, rows.live);
+  EXPECT_EQ(live->kept, std::nullopt);
+
+  const RowsRecord record = RowsOfWhichSomeHaveIds();
+  const std::string bytes = EncodeRows(record);
+  const auto parsed = ParseRows(bytes, 4);
+  ASSERT_THAT(parsed, IsOk());
+  EXPECT_EQ(parsed->row_count, 3u);
+  EXPECT_EQ(parsed->components, record.components);
+  EXPECT_EQ(parsed->ids, record.ids);
+  EXPECT_EQ(parsed->has_id, record.has_id);
+  EXPECT_EQ(parsed->row_labels, record.row_labels);
+  // A block can lose its last row.
+  const std::string none = EncodeRows({});
+  const auto empty = ParseRows(none, 4);
+  ASSERT_THAT(empty, IsOk());
+  EXPECT_EQ(empty->row_count, 0u);
+  EXPECT_EQ(empty->components, "");
+}
+
+TEST(RecordsTest, DamagedRecordsOfACompactedBlockAreDataLoss) {
+  const std::string values[] = {EncodeLiveRows(CompactedLiveRows()),
+                                EncodeRows(RowsOfWhichSomeHaveIds()),
+                                EncodeLiveRows({.live = CompactedLiveRows().live}),
+                                EncodeRows({.row_count = 1, .components = "abcd", .ids = {1}})};
+  const auto parse = [](std::size_t kind, absl::string_view value) {
+    return kind % 2 == 0 ? ParseLiveRows(value).status() : ParseRows(value, 4).status();
+  };
+  for (std::size_t kind = 0; kind < 4; ++kind) {
+    SCOPED_TRACE(kind);
+    const std::string& value = values[kind];
+    EXPECT_THAT(parse(kind, value), IsOk());
+    EXPECT_THAT(parse(kind, value + "x"), StatusIs(kDataLoss, ""));
+    for (std::size_t size = 0; size < value.size(); ++size) {
+      EXPECT_THAT(parse(kind, absl::string_view(value).substr(0, size)), StatusIs(kDataLoss, ""))
+          << "cut to " << size;
+    }
+    for (int version = 0; version < 256; ++version) {
+      std::string other = value;
+      other[0] = static_cast<char>(version);
+      if (other == value) continue;
+      EXPECT_THAT(parse(kind, other), StatusIs(kDataLoss, "")) << "version " << version;
+    }
+  }
+  // Two claims about which rows have ids.
+  std::string both = values[1];
+  both[1] = static_cast<char>(both[1] | 1);
+  EXPECT_THAT(ParseRows(both, 4), StatusIs(kDataLoss, ""));
+  // A row has an id more than the record.
+  std::string more = values[1];
+  ASSERT_EQ(more[19], 0);
+  more[19] = 1;
+  EXPECT_THAT(ParseRows(more, 4), StatusIs(kDataLoss, ""));
+  // More rows than bytes.
+  std::string many = values[1];
+  for (int i = 2; i < 6; ++i) many[i] = '\xff';
+  EXPECT_THAT(ParseRows(many, 4), StatusIs(kDataLoss, ""));
 }
 
 TEST(RecordsTest, KeysOfAStoreAreARangeInTheOrderThatLoadingNeeds) {

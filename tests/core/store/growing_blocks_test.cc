@@ -112,6 +112,114 @@ TEST_F(GrowingBlocksTest, ACopyThatIsPutBackIsASavepoint) {
   }
 }
 
+// The positions [begin, end).
+std::vector<std::uint64_t> Positions(std::uint64_t begin, std::uint64_t end) {
+  std::vector<std::uint64_t> positions(end - begin);
+  std::iota(positions.begin(), positions.end(), begin);
+  return positions;
+}
+
+// The values of the rows that lookups may read, and where they are.
+std::vector<std::pair<std::uint64_t, float>> ReadLiveRows(const StoredBlocks& blocks) {
+  std::vector<std::pair<std::uint64_t, float>> rows;
+  kernels::PanelRowReader reader(blocks.shape());
+  for (const PositionedBlock& block : blocks.BlocksOf(0, blocks.row_count())) {
+    for (std::int64_t row = 0; row < block.view.row_count; ++row) {
+      if (!block.MayCount(row)) continue;
+      rows.emplace_back(block.PositionOf(row), *reader.Read(block.view, row).value);
+    }
+  }
+  return rows;
+}
+
+TEST_F(GrowingBlocksTest, BlocksWithAQuarterOfTheirRowsOrLessAreCompacted) {
+  AppendNumbered(blocks_, 6 * 1024 + 100);
+  blocks_.Delete(Positions(10, 1024));                  // 10 are live.
+  blocks_.Delete(Positions(1024, 1024 + 767));          // 257.
+  blocks_.Delete(Positions(2 * 1024, 2 * 1024 + 768));  // 256.
+  blocks_.Delete(Positions(3 * 1024, 4 * 1024));        // None.
+  blocks_.Delete(Positions(5 * 1024 + 1, 6 * 1024));    // 1; of block 4, all.
+  blocks_.Delete(Positions(6 * 1024, 6 * 1024 + 99));   // The tail is no full block.
+  const StoredBlocks before = blocks_.View();
+  const auto rows = ReadLiveRows(before);
+  const std::int64_t bytes = blocks_.bytes();
+  EXPECT_THAT(blocks_.Compact(4, 5), ElementsAre());
+  EXPECT_THAT(blocks_.Compact(1, 3), ElementsAre(2));
+  EXPECT_THAT(blocks_.Compact(0, 100), ElementsAre(0, 3, 5));
+  EXPECT_THAT(blocks_.Compact(0, 100), ElementsAre());
+  const StoredBlocks after = blocks_.View();
+  for (const std::int64_t index : {0, 2, 3, 5}) EXPECT_TRUE(after.IsCompacted(index)) << index;
+  for (const std::int64_t index : {1, 4, 6}) {
+    EXPECT_FALSE(after.IsCompacted(index)) << index;
+    EXPECT_EQ(after.KeptMaskOf(index), nullptr) << index;
+  }
+  EXPECT_EQ(after.KeptMaskOf(2)->CountFirst(1024), 256);
+  EXPECT_EQ(ReadLiveRows(after), rows);
+  EXPECT_EQ(ReadLiveRows(before), rows);
+  EXPECT_EQ(after.row_count(), before.row_count());
+  EXPECT_FALSE(before.IsCompacted(0)) << "a view does not change";
+  EXPECT_EQ(before.AllRowsOf(0).row_count, 1024);
+  EXPECT_EQ(after.BoundsOf(0).key_magnitude, 1023);
+  // The panels of four blocks are gone.
+  const std::int64_t block_bytes = 1024 * blocks_.shape().row_bytes();
+  EXPECT_LE(blocks_.bytes(), bytes - 4 * block_bytes);
+}
+
+TEST_F(GrowingBlocksTest, TheLastBlockIsNotCompactedUntilARowFollows) {
+  AppendNumbered(blocks_, 1024);
+  blocks_.Delete(Positions(0, 1024));
+  EXPECT_THAT(blocks_.Compact(0, 1), ElementsAre());
+  AppendNumbered(blocks_, 1);
+  EXPECT_THAT(blocks_.Compact(0, 1), ElementsAre(0));
+  EXPECT_EQ(blocks_.View().LiveRowsOf(0).view.row_count, 0);
+  EXPECT_EQ(GrowingBlocks(WideConfig()).Compact(0, 1), std::vector<std::int64_t>());
+}
+
+TEST_F(GrowingBlocksTest, RowsOfACompactedBlockAreDeletedAndDroppedLikeOthers) {
+  AppendNumbered(blocks_, 2 * 1024 + 1);
+  blocks_.Delete(Positions(0, 1000));
+  EXPECT_THAT(blocks_.Compact(0, 2), ElementsAre(0));
+  const std::int64_t bytes = blocks_.bytes();
+  // One row, in one block; then rows of two blocks.
+  EXPECT_THAT(blocks_.Delete(std::vector<std::uint64_t>{1001}), ElementsAre(0));
+  EXPECT_THAT(blocks_.Delete(std::vector<std::uint64_t>{1003, 1500}), ElementsAre(0, 1));
+  const StoredBlocks deleted = blocks_.View();
+  EXPECT_EQ(deleted.KeptMaskOf(0)->CountFirst(1024), 24);
+  EXPECT_EQ(deleted.LiveMaskOf(0)->CountFirst(1024), 22);
+  EXPECT_EQ(deleted.LiveRowsOf(0).view.row_count, 22);
+  const auto rows = ReadLiveRows(deleted);
+  EXPECT_EQ(rows[0], std::make_pair(std::uint64_t{1000}, 1000.0f));
+  EXPECT_EQ(rows[1], std::make_pair(std::uint64_t{1002}, 1002.0f));
+  EXPECT_THAT(blocks_.Compact(0, 2), ElementsAre(0));
+  EXPECT_EQ(blocks_.View().KeptMaskOf(0)->CountFirst(1024), 22);
+  EXPECT_EQ(ReadLiveRows(blocks_.View()), rows);
+  EXPECT_LE(blocks_.bytes(), bytes + static_cast<std::int64_t>(sizeof(RowMask)) * 2);
+  EXPECT_EQ(blocks_.deleted_count(), 1003u);
+  // To the last row.
+  EXPECT_THAT(blocks_.Delete(std::vector<std::uint64_t>{1000, 1002}), ElementsAre(0));
+  EXPECT_THAT(blocks_.Delete(Positions(1004, 1024)), ElementsAre(0));
+  EXPECT_THAT(blocks_.Compact(0, 2), ElementsAre(0));
+  EXPECT_EQ(blocks_.View().LiveRowsOf(0).view.row_count, 0);
+  EXPECT_THAT(blocks_.Compact(0, 2), ElementsAre());
+}
+
+TEST_F(GrowingBlocksTest, ACopyFromBeforeACompactionHasAllRows) {
+  AppendNumbered(blocks_, 3 * 1024);
+  blocks_.Delete(Positions(0, 2000));
+  const GrowingBlocks savepoint = blocks_;
+  const std::int64_t bytes = blocks_.bytes();
+  EXPECT_THAT(blocks_.Compact(0, 3), ElementsAre(0, 1));
+  AppendNumbered(blocks_, 100);
+  blocks_ = savepoint;
+  EXPECT_EQ(blocks_.bytes(), bytes);
+  const StoredBlocks view = blocks_.View();
+  kernels::PanelRowReader reader(blocks_.shape());
+  for (std::int64_t row = 0; row < view.row_count(); ++row) {
+    ASSERT_EQ(*reader.Read(view.AllRowsOf(row / 1024), row % 1024).value, static_cast<float>(row));
+  }
+  EXPECT_THAT(blocks_.Compact(0, 3), ElementsAre(0, 1));
+}
+
 TEST_F(GrowingBlocksTest, BlocksFromTheirPartsAreCompleted) {
   AppendNumbered(blocks_, 1024);
   const StoredBlocks view = blocks_.View();

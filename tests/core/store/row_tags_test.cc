@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -30,6 +31,51 @@ TEST(RowTagsTest, ARowThatWasNotAddedHasNoTags) {
   EXPECT_THAT(tags.labels(6), ElementsAre(5u, 2u));
   EXPECT_EQ(tags.id(9), 71u);
   EXPECT_THAT(tags.labels(9), ElementsAre(5u));
+}
+
+TEST(RowTagsTest, AnIdIsFoundWhateverRowsBeforeItHaveNone) {
+  RowTags tags;
+  const std::vector<std::int64_t> rows = {0, 1, 63, 64, 127, 128, 500, 1023};
+  for (const std::int64_t row : rows) tags.Add(row, 9000 + row, {});
+  tags.ShrinkToFit();
+  std::vector<std::int64_t> found;
+  for (std::int64_t row = 0; row < kernels::kBlockRowsMax; ++row) {
+    if (!tags.id(row)) continue;
+    found.push_back(row);
+    EXPECT_EQ(tags.id(row), static_cast<std::uint64_t>(9000 + row));
+  }
+  EXPECT_EQ(found, rows);
+}
+
+TEST(RowTagsTest, OnlyTheTagsOfKeptRowsAreLeft) {
+  RowTags tags;
+  for (std::int64_t row = 0; row < kernels::kBlockRowsMax; ++row) {
+    std::vector<std::uint32_t> labels(static_cast<std::size_t>(row % 3),
+                                      static_cast<std::uint32_t>(row));
+    tags.Add(row, row % 2 == 0 ? std::optional<std::uint64_t>(row) : std::nullopt, labels);
+  }
+  tags.ShrinkToFit();
+  RowMask kept;
+  for (const std::int64_t row : {2, 3, 7, 64, 1023}) kept.Set(row);
+  const std::shared_ptr<const RowTags> only = tags.Only(kept);
+  ASSERT_NE(only, nullptr);
+  for (std::int64_t row = 0; row < kernels::kBlockRowsMax; ++row) {
+    SCOPED_TRACE(row);
+    EXPECT_EQ(only->id(row), kept[row] ? tags.id(row) : std::nullopt);
+    const auto labels = kept[row] ? tags.labels(row) : absl::Span<const std::uint32_t>();
+    EXPECT_THAT(only->labels(row), ::testing::ElementsAreArray(labels));
+  }
+  EXPECT_LT(only->bytes(), tags.bytes() / 4);
+}
+
+TEST(RowTagsTest, NoTagsAreNoObject) {
+  RowTags tags;
+  tags.Add(5, 70, {});
+  EXPECT_EQ(tags.Only(RowMask()), nullptr);
+  RowMask others = RowMask::All();
+  others.Clear(5);
+  EXPECT_EQ(tags.Only(others), nullptr);
+  EXPECT_EQ(tags.Only(RowMask::All())->id(5), 70u);
 }
 
 TEST(LabelDictionaryTest, ATruncatedLabelIsUnknownAndGetsANewNumber) {

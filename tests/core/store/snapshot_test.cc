@@ -1,20 +1,27 @@
 #include "core/store/snapshot.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/store/store_editor.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
 
 namespace softlookup {
 namespace {
 
+using ::softlookup::testing::IsOk;
 using ::softlookup::testing::NormalFloats;
+using ::softlookup::testing::StatusIs;
 
 MemoryKind KindOf(const std::string& name) {
   static const std::map<std::string, MemoryKind> kKinds = {
@@ -47,9 +54,11 @@ TEST(SnapshotTest, GoldenMemoriesHoldForEveryKindAndWindow) {
                                                   .cols = golden.value_dim}})
                               ->snapshot;
     const auto memory = snapshot->MemoryAsOf(golden.row_count, 1);
-    const MemoryValue value = golden.begin == 0
-                                  ? memory->Read()
-                                  : memory->ReadSince(*snapshot->MemoryAsOf(golden.begin, 1));
+    const auto before = snapshot->MemoryAsOf(golden.begin, 1);
+    ASSERT_THAT(memory, IsOk());
+    ASSERT_THAT(before, IsOk());
+    const MemoryValue value =
+        golden.begin == 0 ? (*memory)->Read() : (*memory)->ReadSince(**before);
     EXPECT_LE(softlookup::testing::RelativeError(value.key, golden.expected_key), 1e-12);
     EXPECT_LE(softlookup::testing::RelativeError(value.value, golden.expected_value), 1e-12);
     EXPECT_NEAR(value.weight, golden.expected_weight, 1e-12 * golden.expected_weight);
@@ -76,13 +85,84 @@ TEST(SnapshotTest, AMemoryAsOfAnyPositionHasTheBitsOfARescan) {
     if (position % 97 == 0 || position % 1024 < 2 || position == kRows) {
       for (std::size_t index = 0; index < 3; ++index) {
         const MemoryValue expected = scanned[index].Read();
-        const MemoryValue memory = snapshot->MemoryAsOf(position, index)->Read();
+        const MemoryValue memory = (*snapshot->MemoryAsOf(position, index))->Read();
         ASSERT_EQ(memory.weight, expected.weight);
         ASSERT_EQ(memory.key, expected.key);
         ASSERT_EQ(memory.value, expected.value);
       }
     }
     if (position < kRows) scanned.Add(&keys[position * 3], 1, &values[position * 2]);
+  }
+}
+
+// A store of 2,600 rows in blocks of 1,024. Of block 1, few rows are live.
+class CompactedSnapshotTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kRows = 2600;
+
+  CompactedSnapshotTest() {
+    const std::vector<float> keys = NormalFloats(kRows * 3, 1), values = NormalFloats(kRows * 2, 2);
+    std::vector<std::uint64_t> ids(kRows);
+    for (std::int64_t row = 0; row < kRows; ++row) ids[row] = static_cast<std::uint64_t>(row);
+    const std::vector<std::vector<std::string>> labels(kRows, {"label"});
+    EXPECT_THAT(store_.Append({.keys = {.data = keys.data(), .rows = kRows, .cols = 3},
+                               .values = {.data = values.data(), .rows = kRows, .cols = 2},
+                               .ids = ids,
+                               .row_labels = labels}),
+                IsOk());
+    EXPECT_THAT(store_.Delete({.begin = 1030, .end = 2000}), IsOk());
+    before_ = store_.newest();
+    after_ = store_.Compact(0, 3).snapshot;
+  }
+
+  StoreEditor store_{{.name = "s",
+                      .key_dim = 3,
+                      .value_dim = 2,
+                      .memories = {{.name = "d", .kind = MemoryKind::kDecayedSum, .decay = 0.99}}}};
+  std::shared_ptr<const Snapshot> before_, after_;
+};
+
+TEST_F(CompactedSnapshotTest, MemoriesAtTheEdgesOfACompactedBlockAndInOthersAreAsBefore) {
+  ASSERT_TRUE(after_->stored_blocks().IsCompacted(1));
+  for (const std::uint64_t position : {0, 1, 500, 1023, 1024, 2048, 2049, 2300, 2600}) {
+    SCOPED_TRACE(position);
+    for (const std::size_t index : {0, 1}) {
+      const auto memory = after_->MemoryAsOf(position, index);
+      ASSERT_THAT(memory, IsOk());
+      const MemoryValue actual = (*memory)->Read();
+      const MemoryValue expected = (*before_->MemoryAsOf(position, index))->Read();
+      EXPECT_EQ(actual.weight, expected.weight);
+      EXPECT_EQ(actual.key, expected.key);
+      EXPECT_EQ(actual.value, expected.value);
+    }
+  }
+}
+
+TEST_F(CompactedSnapshotTest, AMemoryInsideACompactedBlockIsGoneAndTheNearestAreNamed) {
+  for (const std::uint64_t position : {1025, 1030, 1500, 2047}) {
+    SCOPED_TRACE(position);
+    for (const std::size_t index : {0, 1}) {
+      const absl::Status gone = after_->MemoryAsOf(position, index).status();
+      EXPECT_THAT(gone, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 "append index " + std::to_string(position)));
+      EXPECT_THAT(gone, StatusIs(absl::StatusCode::kFailedPrecondition, "1024 and 2048"));
+      EXPECT_EQ(ReasonOf(gone), "ROWS_COMPACTED");
+      // A snapshot from before the compaction still has it.
+      EXPECT_THAT(before_->MemoryAsOf(position, index), IsOk());
+    }
+  }
+}
+
+TEST_F(CompactedSnapshotTest, TheTagsOfDroppedRowsAreGone) {
+  for (const std::uint64_t position : {0, 1029, 2000, 2047, 2599}) {
+    EXPECT_EQ(after_->IdAt(position), position);
+    EXPECT_THAT(after_->TagsOf(position).labels, ::testing::ElementsAre("label")) << position;
+  }
+  for (const std::uint64_t position : {1030, 1999}) {
+    EXPECT_EQ(after_->IdAt(position), std::nullopt) << position;
+    EXPECT_EQ(after_->TagsOf(position).id, std::nullopt) << position;
+    EXPECT_THAT(after_->TagsOf(position).labels, ::testing::IsEmpty()) << position;
+    EXPECT_EQ(before_->IdAt(position), position);
   }
 }
 
@@ -94,7 +174,7 @@ TEST(SnapshotDeathTest, ASnapshotHasNoRowsBehindItsLast) {
                                      .values = {.data = values.data(), .rows = 10, .cols = 2}})
                             ->snapshot;
   EXPECT_DEATH(snapshot->BlocksOf(0, 11), "position 11 of 10 rows");
-  EXPECT_DEATH(snapshot->MemoryAsOf(11, 0), "append index 11 of 10 rows");
+  EXPECT_DEATH((void)snapshot->MemoryAsOf(11, 0), "append index 11 of 10 rows");
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,6 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tests/core/store/same_store.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -140,9 +144,9 @@ TEST(StoreEditorTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichT
   EXPECT_EQ(read, static_cast<std::int64_t>(a->live_row_count()) + 100 - 100 / 7);
   // Memories do not forget, and a snapshot stays what it was.
   for (const std::uint64_t position : {1, 500, 1024, 1500, 3171}) {
-    const MemoryValue then = whole->MemoryAsOf(position, 0)->Read();
-    EXPECT_EQ(a->MemoryAsOf(position, 0)->Read().value, then.value);
-    EXPECT_EQ(b->MemoryAsOf(position, 0)->Read().value, then.value);
+    const MemoryValue then = (*whole->MemoryAsOf(position, 0))->Read();
+    EXPECT_EQ((*a->MemoryAsOf(position, 0))->Read().value, then.value);
+    EXPECT_EQ((*b->MemoryAsOf(position, 0))->Read().value, then.value);
   }
   ExpectNumbered(*whole);
 }
@@ -225,11 +229,11 @@ TEST_P(RollbackTest, LeavesNothing) {
     ASSERT_EQ(LiveRows(actual), LiveRows(expected));
     for (std::size_t memory = 0; memory < 2; ++memory) {
       const std::uint64_t position = number(actual.row_count() + 1);
-      ASSERT_EQ(actual.MemoryAsOf(position, memory)->Read().value,
-                expected.MemoryAsOf(position, memory)->Read().value);
+      ASSERT_EQ((*actual.MemoryAsOf(position, memory))->Read().value,
+                (*expected.MemoryAsOf(position, memory))->Read().value);
       ASSERT_EQ(undoing.ReadMemory(memory).value, plain.ReadMemory(memory).value);
       ASSERT_EQ(undoing.ReadMemory(memory).value,
-                actual.MemoryAsOf(actual.row_count(), memory)->Read().value);
+                (*actual.MemoryAsOf(actual.row_count(), memory))->Read().value);
     }
   }
 }
@@ -250,10 +254,145 @@ TEST(StoreEditorTest, WritesGoOnFromASavepointThatWasRolledBackTo) {
   const auto after = AppendNumbered(store, 1010, 2000);
   ExpectNumbered(*shown);
   ExpectNumbered(*after);
-  EXPECT_EQ(store.ReadMemory(0).key, after->MemoryAsOf(3010, 0)->Read().key);
+  EXPECT_EQ(store.ReadMemory(0).key, (*after->MemoryAsOf(3010, 0))->Read().key);
   store.Rollback();
   EXPECT_EQ(store.newest()->row_count(), 1000u);
   ExpectNumbered(*AppendNumbered(store, 1000, 500));
+}
+
+constexpr std::int64_t kTaggedRows = 2500;
+
+// Row j has the id j and the label "j mod 5". Of blocks 0 and 1, every eighth row is live.
+void FillTagged(StoreEditor& store) {
+  const std::vector<float> keys = NormalFloats(kTaggedRows * 3, 1);
+  const std::vector<float> values = NormalFloats(kTaggedRows * 2, 2);
+  std::vector<std::uint64_t> ids(kTaggedRows), others;
+  std::vector<std::vector<std::string>> labels;
+  for (std::int64_t j = 0; j < kTaggedRows; ++j) {
+    ids[j] = static_cast<std::uint64_t>(j);
+    labels.push_back({std::to_string(j % 5)});
+    if (j % 8 != 0 && j < 2048) others.push_back(ids[j]);
+  }
+  ASSERT_THAT(store.Append({.keys = {.data = keys.data(), .rows = kTaggedRows, .cols = 3},
+                            .values = {.data = values.data(), .rows = kTaggedRows, .cols = 2},
+                            .ids = ids,
+                            .row_labels = labels}),
+              IsOk());
+  ASSERT_THAT(store.Delete({.ids = others}), IsOk());
+}
+
+absl::StatusOr<AppendOutcome> AppendWithId(StoreEditor& store, std::uint64_t id, OnConflict what) {
+  const float row[3] = {9, 9, 9};
+  return store.Append({.keys = {.data = row, .rows = 1, .cols = 3},
+                       .values = {.data = row, .rows = 1, .cols = 2},
+                       .ids = {&id, 1},
+                       .on_conflict = what});
+}
+
+TEST(StoreEditorTest, ACompactionIsOneRevisionWithTheSameRowsInFewerBytes) {
+  StoreEditor store({.name = "s", .key_dim = 3, .value_dim = 2});
+  FillTagged(store);
+  const std::shared_ptr<const Snapshot> before = store.newest();
+  const std::vector<float> rows = LiveRows(*before);
+  const CompactOutcome outcome = store.Compact(0, 3);
+  EXPECT_THAT(outcome.compacted_blocks, ::testing::ElementsAre(0, 1));
+  EXPECT_EQ(outcome.snapshot, store.newest());
+  EXPECT_EQ(outcome.snapshot->revision(), before->revision() + 1);
+  EXPECT_EQ(outcome.snapshot->row_count(), before->row_count());
+  EXPECT_EQ(outcome.snapshot->live_row_count(), before->live_row_count());
+  EXPECT_EQ(LiveRows(*outcome.snapshot), rows);
+  EXPECT_EQ(LiveRows(*before), rows);
+  EXPECT_EQ((*before->MemoryAsOf(1500, 0))->Read().weight, 1500);
+  EXPECT_FALSE(outcome.snapshot->MemoryAsOf(1500, 0).ok());
+  // The panels of two blocks of 1,024 rows, and the ids and labels of most rows.
+  EXPECT_LE(outcome.snapshot->byte_size(), before->byte_size() - 2 * 1024 * (20 + 8));
+  EXPECT_EQ(store.Compact(0, 3).snapshot, outcome.snapshot) << "nothing is left to drop";
+}
+
+TEST_P(RollbackTest, ACompactionLeavesNothing) {
+  const StoreConfig config{
+      .name = "s",
+      .key_dim = 3,
+      .value_dim = 2,
+      .memories = {{.name = "d", .kind = MemoryKind::kDecayedSum, .decay = 0.99}}};
+  StoreEditor plain(config), undoing(config);
+  for (StoreEditor* store : {&plain, &undoing}) {
+    FillTagged(*store);
+    store->Commit();
+  }
+  for (int round = 0; round < 3; ++round) {
+    SCOPED_TRACE(round);
+    std::optional<StoreEditor::Savepoint> savepoint;
+    if (GetParam() == RollbackKind::kToSavepoint) savepoint = undoing.MakeSavepoint();
+    const std::uint64_t byte_size = undoing.newest()->byte_size();
+    ASSERT_FALSE(undoing.Compact(0, 3).compacted_blocks.empty());
+    ASSERT_THAT(AppendWithId(undoing, 1000, OnConflict::kReplace), IsOk());
+    ASSERT_THAT(undoing.Delete({.begin = 100, .end = 2100}), IsOk());
+    AppendNumbered(undoing, 0, 2000);
+    ASSERT_FALSE(undoing.Compact(0, 5).compacted_blocks.empty());
+    if (savepoint) {
+      undoing.RollbackTo(*savepoint);
+    } else {
+      undoing.Rollback();
+    }
+    ASSERT_EQ(undoing.newest()->byte_size(), byte_size);
+    ASSERT_NO_FATAL_FAILURE(testing::ExpectSameStore(*undoing.newest(), *plain.newest()));
+    ASSERT_EQ(ReasonOf(AppendWithId(undoing, 1000, OnConflict::kFail).status()), "ROW_EXISTS");
+    // What is written next finds what was there: the first time all blocks whole, then compacted
+    // ones that lose further rows.
+    for (StoreEditor* store : {&plain, &undoing}) {
+      const std::uint64_t end = 200u * (static_cast<std::uint64_t>(round) + 1);
+      ASSERT_THAT(store->Delete({.begin = 0, .end = end}), IsOk());
+      ASSERT_FALSE(store->Compact(0, 3).compacted_blocks.empty());
+      ASSERT_THAT(store->Delete({.begin = 0, .end = end + 100}), IsOk());
+      store->Commit();
+    }
+    ASSERT_NO_FATAL_FAILURE(testing::ExpectSameStore(*undoing.newest(), *plain.newest()));
+  }
+}
+
+TEST(StoreEditorTest, TheIdsOfACompactedBlocksRowsAreTakenAndThoseOfDroppedRowsFree) {
+  StoreEditor store({.name = "s", .key_dim = 3, .value_dim = 2});
+  FillTagged(store);
+  store.Compact(0, 3);
+  const std::shared_ptr<const Snapshot> before = store.newest();
+  EXPECT_THAT(AppendWithId(store, 1032, OnConflict::kFail),
+              StatusIs(absl::StatusCode::kAlreadyExists, "at position 1032"));
+  EXPECT_EQ(AppendWithId(store, 1032, OnConflict::kSkip)->appended_count, 0u);
+  EXPECT_THAT(AppendWithId(store, 1033, OnConflict::kFail), IsOk());
+  const auto replaced = AppendWithId(store, 1032, OnConflict::kReplace);
+  ASSERT_THAT(replaced, IsOk());
+  EXPECT_THAT(replaced->masked_blocks, ::testing::ElementsAre(1));
+  const Snapshot& after = *store.newest();
+  EXPECT_EQ(after.live_row_count(), before->live_row_count() + 1);
+  EXPECT_EQ(after.stored_blocks().LiveRowsOf(1).view.row_count, 127);
+  EXPECT_EQ(after.IdAt(kTaggedRows + 1), 1032u);
+  EXPECT_EQ(AppendWithId(store, 1032, OnConflict::kReplace)->masked_blocks,
+            std::vector<std::int64_t>{2});
+  // The replaced row is dropped, too.
+  EXPECT_THAT(store.Compact(0, 3).compacted_blocks, ::testing::ElementsAre(1));
+  EXPECT_EQ(store.newest()->IdAt(1032), std::nullopt);
+  EXPECT_EQ(store.newest()->IdAt(1040), 1040u);
+}
+
+TEST(StoreEditorTest, FiltersChooseTheSameRowsOfACompactedBlock) {
+  StoreEditor plain({.name = "s", .key_dim = 3, .value_dim = 2});
+  StoreEditor compacted({.name = "s", .key_dim = 3, .value_dim = 2});
+  for (StoreEditor* store : {&plain, &compacted}) FillTagged(*store);
+  ASSERT_FALSE(compacted.Compact(0, 3).compacted_blocks.empty());
+  for (const RowFilter& filter :
+       {RowFilter{.begin = 3, .end = 100}, RowFilter{.any_labels = {"3", "none"}},
+        RowFilter{.begin = 500, .end = 1500, .no_labels = {"0", "1", "2"}},
+        RowFilter{.ids = {8, 9, 1600, 2499}}, RowFilter{.begin = 1000, .last = 1300},
+        RowFilter{.end = 1600, .exclude_ids = {0, 16, 1592}}, RowFilter{.end = 2048}}) {
+    const auto expected = plain.Delete(filter), actual = compacted.Delete(filter);
+    ASSERT_THAT(expected, IsOk());
+    ASSERT_THAT(actual, IsOk());
+    EXPECT_EQ(actual->deleted_count, expected->deleted_count);
+    EXPECT_EQ(actual->masked_blocks, expected->masked_blocks);
+    EXPECT_EQ(LiveRows(*compacted.newest()), LiveRows(*plain.newest()));
+    compacted.Compact(0, 2);
+  }
 }
 
 TEST(StoreEditorTest, AnEmptyStoreIsSmall) {

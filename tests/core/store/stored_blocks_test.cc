@@ -47,7 +47,7 @@ TEST(StoredBlocksTest, ASealedBlockAndTheTailHaveTheSameParts) {
   EXPECT_EQ(blocks.MemoriesBefore(0), nullptr);
   ASSERT_NE(blocks.MemoriesBefore(1), nullptr);
   EXPECT_EQ((*blocks.MemoriesBefore(1))[0].Read().key,
-            snapshot->MemoryAsOf(static_cast<std::uint64_t>(block_rows), 0)->Read().key);
+            (*snapshot->MemoryAsOf(static_cast<std::uint64_t>(block_rows), 0))->Read().key);
 }
 
 }  // namespace

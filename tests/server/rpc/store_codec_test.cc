@@ -208,6 +208,20 @@ TEST(EncodeStoreRenamedTest, TellsOfAReplacedStoreOnlyIfThereWasOne) {
   EXPECT_EQ(response.replaced().create_time().nanos(), 7);
 }
 
+TEST(EncodeCompactionTest, TellsWhatWasDroppedWithoutTheNumbersOfTheStore) {
+  v1::CompactStoreResponse response;
+  EncodeCompaction({.block_count = 2,
+                    .dropped_rows = 700,
+                    .store = {.config = ConfigWithProjection(), .row_count = 1000}},
+                   response);
+  EXPECT_EQ(response.compacted_blocks(), 2u);
+  EXPECT_EQ(response.dropped_rows(), 700u);
+  EXPECT_EQ(response.store().row_count(), 1000u);
+  const v1::Matrix& matrix = response.store().projection().query();
+  EXPECT_GT(matrix.cols(), 0u);
+  EXPECT_EQ(matrix.data(), "");
+}
+
 TEST(EncodeStoreTest, FillsInEveryField) {
   const StoreInfo info{.config = {.name = "s",
                                   .key_dim = 65536,

@@ -30,10 +30,11 @@ namespace softlookup {
 // Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
 // ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
 // request has `writer` and `sequence`, because the server then applies it exactly once.
-// CreateStore, UpdateStore, RenameStore, DeleteStore, DeleteRows, CreateBackup and any other Append
-// are sent once. If the answer is lost, such a call may or may not have taken effect. ReadRows and
-// WatchMemory are sent once, because only their caller knows after which row or memory to go on. An
-// AppendStream with a writer is bounded by its own outage_max instead of attempts_max.
+// CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows, CreateBackup and
+// any other Append are sent once. If the answer is lost, such a call may or may not have taken
+// effect. ReadRows and WatchMemory are sent once, because only their caller knows after which row
+// or memory to go on. An AppendStream with a writer is bounded by its own outage_max instead of
+// attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
@@ -75,6 +76,11 @@ struct CallOptions {
 struct RenameStoreOptions {
   // Whether a store that has the new name is deleted in the same step.
   bool replace = false;
+};
+
+struct CompactStoreOptions {
+  // Consents to the end of the memories as of append indexes inside the blocks that lose rows.
+  bool end_memories = false;
 };
 
 struct LookupOptions {
@@ -173,6 +179,19 @@ class Client {
                                                       std::string_view new_name,
                                                       const RenameStoreOptions& options = {},
                                                       const CallOptions& call = {});
+
+  // Drops deleted rows of the store from RAM and from the server's disk, block by block (see
+  // v1::CompactStoreRequest). FailedPrecondition with the reason COMPACTION_ENDS_MEMORIES if there
+  // are rows to drop, unless CompactStoreOptions::end_memories is set. ResourceExhausted with the
+  // reason COMPACTION_IN_PROGRESS while the server compacts a store. NotFound if there is no store
+  // of this name.
+  //
+  // The call takes up to minutes for a large store, so the deadline must allow for that. If the
+  // deadline passes, the server ends the work. What it dropped by then is gone, and the next call
+  // goes on with the rest. The request is sent once.
+  absl::StatusOr<v1::CompactStoreResponse> CompactStore(std::string_view name,
+                                                        const CompactStoreOptions& options = {},
+                                                        const CallOptions& call = {});
 
   // NotFound if there is no store of this name. A damaged store is deleted, too.
   absl::Status DeleteStore(std::string_view name, const CallOptions& call = {});

@@ -1,0 +1,63 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_COMPACTOR_H_
+#define SOFTLOOKUP_CORE_ENGINE_COMPACTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/cancellation.h"
+#include "core/engine/committer.h"
+#include "core/engine/counted_stores.h"
+#include "core/engine/put_records.h"
+#include "core/storage/commit_log.h"
+#include "core/store/store.h"
+#include "core/store/store_editor.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+// Blocks [begin, end) of a store.
+struct BlockRun {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Compacts stores, each at most once at a time. Thread-safe.
+class Compactor {
+ public:
+  // `log` is null if nothing outlives the process. The arguments must outlive this object.
+  Compactor(CountedStores& stores, const CommitLog* log, Committer& committer)
+      : stores_(stores), log_(log), committer_(committer) {}
+
+  // Does what Engine::CompactStore() says, to a store that is not damaged. Does not use
+  // `request.store`.
+  absl::StatusOr<CompactionResult> Compact(const std::shared_ptr<Store>& store,
+                                           const CompactionRequest& request,
+                                           const CancelToken& cancel);
+
+ private:
+  // Returns false if the store is being compacted. It is then queued for the AutoCompactor once
+  // that has ended, because the compaction in progress may not see what it would.
+  bool Begin(const std::shared_ptr<Store>& store);
+  void End(std::uint64_t number);
+  // Compacts one run, in one write. The outcome has no snapshot.
+  absl::StatusOr<CompactOutcome> Commit(const std::shared_ptr<Store>& store, BlockRun run,
+                                        std::vector<RowSpan> spans);
+
+  CountedStores& stores_;
+  const CommitLog* const log_;
+  Committer& committer_;
+
+  absl::Mutex mutex_;
+  // By number, the stores that are being compacted. The value is a store of this number, which a
+  // rename may have made another Store, for which a compaction was refused meanwhile.
+  std::map<std::uint64_t, std::weak_ptr<Store>> in_progress_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_COMPACTOR_H_

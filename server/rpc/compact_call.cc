@@ -1,0 +1,123 @@
+#include "server/rpc/compact_call.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/base/cancellation.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "server/base/single_task.h"
+#include "server/rpc/status.h"
+#include "server/rpc/store_codec.h"
+#include "server/rpc/unary_call.h"
+#include "softlookup/v1/store.pb.h"
+
+namespace softlookup::server {
+namespace {
+
+// How long a caller should wait if a store is being compacted (COMPACTION_IN_PROGRESS).
+constexpr absl::Duration kCompactionRetryDelay = absl::Seconds(5);
+
+class CompactCall final : public MessageCall<v1::CompactStoreRequest, v1::CompactStoreResponse> {
+ public:
+  CompactCall(std::unique_ptr<Call> call, Engine& engine)
+      : MessageCall(std::move(call), RunOn::kWorker),
+        engine_(engine),
+        stop_(std::make_shared<Stop>(this->call())) {}
+
+  ~CompactCall() override { stop_->Detach(); }
+
+  void OnCancel() override { stop_->Cancel(); }
+
+ private:
+  // Ends the work early. May outlive the call.
+  class Stop final : public DrainableStream {
+   public:
+    explicit Stop(Call& call) : cancel_(call.deadline()), call_(&call) {}
+    // Call this before the CompactCall is deleted. `call_` is not used after that.
+    void Detach() {
+      absl::MutexLock lock(&mutex_);
+      call_ = nullptr;
+    }
+    const CancelToken& cancel() const { return cancel_; }
+    // Ends the work for its client.
+    void Cancel() { cancel_.Cancel(); }
+    void Drain() override {
+      absl::MutexLock lock(&mutex_);
+      End(ShuttingDown());
+    }
+    void Recheck() override {
+      absl::MutexLock lock(&mutex_);
+      if (call_ == nullptr) return;
+      if (const absl::Status status = call_->gate().Recheck(); !status.ok()) End(status);
+    }
+    // Returns the status to answer if the work ended with `status`, an error: the cause, if the
+    // server ended the work.
+    absl::Status CauseOf(const absl::Status& status) {
+      absl::MutexLock lock(&mutex_);
+      return absl::IsCancelled(status) && !cause_.ok() ? cause_ : status;
+    }
+
+   private:
+    // Ends the work because of `cause`. The first cause stays.
+    void End(const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (cause_.ok()) cause_ = cause;
+      cancel_.Cancel();
+    }
+
+    CancelToken cancel_;
+    absl::Mutex mutex_;
+    Call* call_ ABSL_GUARDED_BY(mutex_);
+    absl::Status cause_ ABSL_GUARDED_BY(mutex_);  // Not OK: why the server ended the work.
+  };
+
+  void Run() override;
+  absl::Status Prepare();
+  absl::Status Compact();
+
+  Engine& engine_;
+  const std::shared_ptr<Stop> stop_;
+};
+
+absl::Status CompactCall::Prepare() {
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(request_.name()));
+  // A store that does not exist gets its own error, also while another store is compacted.
+  SOFTLOOKUP_RETURN_IF_ERROR(engine_.GetStore(request_.name()).status());
+  if (call().limiters().compaction.Claim()) return absl::OkStatus();
+  return WithRetryAfter(
+      MakeError(reasons::kCompactionInProgress, "The server is already compacting a store"),
+      kCompactionRetryDelay);
+}
+
+void CompactCall::Run() {
+  if (const absl::Status status = Prepare(); !status.ok()) return Refuse(status);
+  call().streams().Add(stop_);
+  stop_->Recheck();  // The rights may have been lost before that.
+  call().limiters().compaction.Run([this]() -> SingleTask::Finish {
+    absl::Status status = Compact();
+    return [this, status = std::move(status)] { Answer(status, response_); };
+  });
+}
+
+absl::Status CompactCall::Compact() {
+  std::uint64_t dropped_rows = 0;
+  const CompactionRequest request{.store = request_.name(),
+                                  .end_memories = request_.end_memories(),
+                                  .dropped_rows = &dropped_rows};
+  const absl::StatusOr<CompactionResult> result = engine_.CompactStore(request, stop_->cancel());
+  if (result.ok() || dropped_rows > 0) call().auditor().CountChange(dropped_rows);
+  if (!result.ok()) return stop_->CauseOf(result.status());
+  EncodeCompaction(*result, response_);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void StartCompactStore(std::unique_ptr<Call> call, Engine& engine) {
+  (new CompactCall(std::move(call), engine))->Start();
+}
+
+}  // namespace softlookup::server
