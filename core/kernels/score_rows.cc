@@ -82,12 +82,16 @@ template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
   const float* scales[kPanels];  // For INT8 keys. Null for other storage types.
+  float* decoded[kPanels];       // Where a tile that keeps decoded keys writes those of the run.
 };
+
+// What a tile does with the keys that it decodes in registers.
+enum class Decoded { kDropped, kKept };
 
 // Scores kQueries queries against kPanels panels. The sums of a chain are in registers. Results are
 // of type Sum: double, or float if there is only one run. Keys have the type kStorage.
 template <Term kTerm, typename Sum, int kQueries, int kPanels,
-          StorageType kStorage = StorageType::kFloat32>
+          StorageType kStorage = StorageType::kFloat32, Decoded kDecoded = Decoded::kDropped>
 class Float32Tile {
  public:
   // Scores one run of `dim_count` components from `first_dim` on, in chains of `chain_dims`.
@@ -142,6 +146,9 @@ class Float32Tile {
           kStorage == StorageType::kInt8 ? hn::LoadU(d, keys.scales[p] + lane) : hn::Zero(d);
       const std::int64_t offset = (dim * kPanelRows + lane) * ElementBytes(kStorage);
       key[v] = DecodeScaled<kStorage>(keys.first[p] + offset, scale);
+      if constexpr (kDecoded == Decoded::kKept) {
+        hn::Store(key[v], d, keys.decoded[p] + dim * kPanelRows + lane);
+      }
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       const FloatVec query = hn::Set(d, queries[q][dim]);
@@ -206,30 +213,33 @@ void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count, std::i
   }
 }
 
-// Scores one query over one run of components, and decodes the keys in registers.
-template <Term kTerm, typename Sum, int kPanels>
-void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int64_t dim_count,
-                   std::int64_t chain_dims, const float* const* query, std::int64_t first_dim,
-                   Prefetcher& ahead, Sum* sums) {
+// Scores kQueries queries over one run of components, and decodes the keys in registers. Keeps the
+// decoded keys if kDecoded says so. FLOAT32 keys are never kept: they can be read in place.
+template <Term kTerm, typename Sum, int kQueries, Decoded kDecoded, int kPanels>
+void RunAndDecode(StorageType storage, const KeyPanels<kPanels>& keys, std::int64_t dim_count,
+                  std::int64_t chain_dims, const float* const* queries, std::int64_t first_dim,
+                  Prefetcher& ahead, Sum* sums) {
   switch (storage) {
     case StorageType::kFloat32:
-      return Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, chain_dims, query, first_dim,
-                                                      ahead, sums);
+      return Float32Tile<kTerm, Sum, kQueries, kPanels>::Run(keys, dim_count, chain_dims, queries,
+                                                             first_dim, ahead, sums);
     case StorageType::kBfloat16:
-      return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kBfloat16>::Run(
-          keys, dim_count, chain_dims, query, first_dim, ahead, sums);
+      return Float32Tile<kTerm, Sum, kQueries, kPanels, StorageType::kBfloat16, kDecoded>::Run(
+          keys, dim_count, chain_dims, queries, first_dim, ahead, sums);
     case StorageType::kInt8:
-      return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kInt8>::Run(
-          keys, dim_count, chain_dims, query, first_dim, ahead, sums);
+      return Float32Tile<kTerm, Sum, kQueries, kPanels, StorageType::kInt8, kDecoded>::Run(
+          keys, dim_count, chain_dims, queries, first_dim, ahead, sums);
   }
 }
 
 // Scores all queries against kPanels panels from `panel` on. Goes run by run, so that the keys of a
-// run stay in the nearest caches. For several queries, decodes these keys once for all.
+// run stay in the nearest caches. For several queries, decodes these keys once for all. The first
+// queries decode them, if they fill a tile: their multiplications hide the time that this takes.
 template <Term kTerm, typename Sum, int kPanels>
 void Float32Panels(const Float32Sums& how, const BlockView& block, std::int64_t panel,
                    DimRange dims, const float* const* queries, int query_count, Prefetcher& ahead,
                    Sum* sums) {
+  const StorageType storage = block.shape.storage;
   alignas(64) float decoded[kPanels][kRunDimsMax * kPanelRows];
   sums += panel * kPanelRows;
   for (std::int64_t run = 0; run < dims.count; run += how.run_dims) {
@@ -240,17 +250,27 @@ void Float32Panels(const Float32Sums& how, const BlockView& block, std::int64_t 
       const std::byte* at = block.panel(panel + p);
       keys.first[p] = at + block.shape.key_offset(0, first);
       keys.scales[p] = KeyScalesOf(block.shape, at);
+      keys.decoded[p] = decoded[p];
     }
     if (query_count == 1) {
-      RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, how.chain_dims, queries, run,
-                                ahead, sums);
+      RunAndDecode<kTerm, Sum, 1, Decoded::kDropped>(storage, keys, count, how.chain_dims, queries,
+                                                     run, ahead, sums);
       continue;
     }
-    for (int p = 0; p < kPanels; ++p) {
-      keys.first[p] = reinterpret_cast<const std::byte*>(DecodedKeys(
-          block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
+    int scored = 0;
+    if (storage != StorageType::kFloat32 && query_count >= kFloat32Queries) {
+      RunAndDecode<kTerm, Sum, kFloat32Queries, Decoded::kKept>(
+          storage, keys, count, how.chain_dims, queries, run, ahead, sums);
+      scored = kFloat32Queries;
+      for (int p = 0; p < kPanels; ++p) keys.first[p] = reinterpret_cast<std::byte*>(decoded[p]);
+    } else {
+      for (int p = 0; p < kPanels; ++p) {
+        keys.first[p] = reinterpret_cast<const std::byte*>(DecodedKeys(
+            block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
+      }
     }
-    RunOfQueries<kTerm, Sum>(keys, count, how.chain_dims, queries, query_count, run, ahead, sums);
+    RunOfQueries<kTerm, Sum>(keys, count, how.chain_dims, queries + scored, query_count - scored,
+                             run, ahead, sums + scored * kScratchStride);
   }
 }
 
