@@ -1,9 +1,22 @@
 #include "core/engine/auto_compactor.h"
 
+#include "absl/status/status.h"
 #include "core/base/check.h"
+#include "core/base/error.h"
 #include "core/store/snapshot.h"
 
 namespace softlookup {
+namespace {
+
+// Returns whether `status` tells of a compaction that should have come to its end. It need not if
+// the server stops, if a call compacts the store already, or if the store was deleted. A store that
+// was renamed is queued by the rename.
+bool IsFailure(const absl::Status& status) {
+  return !status.ok() && !absl::IsCancelled(status) && !absl::IsNotFound(status) &&
+         ReasonOf(status) != reasons::kCompactionInProgress;
+}
+
+}  // namespace
 
 CompactionRows CountCompactionRows(const StoredBlocks& blocks) {
   const std::int64_t block_rows = blocks.block_rows();
@@ -46,10 +59,10 @@ void AutoCompactor::LookAt(const std::shared_ptr<Store>& store) {
     if (!IsEnough(rows)) return Remember(store, *snapshot, rows);
     counted_.erase(store->number());
   }
-  // Errors are not retried. If a write ended, or the queue of writes was full, the next write that
-  // deletes rows queues the store again. A compaction in progress does the same work. A store that
-  // was deleted is gone, and one that was renamed is queued by the rename.
-  compactor_.Compact(store, {.end_memories = true}, cancel_).status().IgnoreError();
+  // Errors are not retried. If a write failed, or the queue of writes was full, the next write that
+  // deletes rows queues the store again.
+  const absl::Status status = compactor_.Compact(store, {.end_memories = true}, cancel_).status();
+  if (IsFailure(status)) stores_.totals.AddFailedCompaction();
 }
 
 bool AutoCompactor::IsEnough(const CompactionRows& rows) const {

@@ -353,7 +353,7 @@ absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
   // If compaction read a damaged record, writes to all stores would fail from then on. So the log
   // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
   // of deleted stores is damaged or cannot be read.
-  if (is_whole && ClearLeftovers(named, last_number, log).ok()) log.BeginCompaction();
+  if (is_whole && ClearLeftovers(named, last_number, log).ok()) log.AllowTableCompaction();
   return last_number;
 }
 

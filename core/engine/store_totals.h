@@ -32,6 +32,8 @@ class StoreTotals {
   void AddDroppedRows(std::int64_t count) { dropped_rows_ += count; }
   // Counts a compaction that dropped rows. Call this once it has ended.
   void AddCompaction() { ++compactions_; }
+  // Counts a compaction that nobody asked for, and that an error ended.
+  void AddFailedCompaction() { ++failed_compactions_; }
 
   std::int64_t stores() const { return stores_; }  // Without damaged stores.
   std::int64_t damaged_stores() const { return damaged_stores_; }
@@ -42,9 +44,10 @@ class StoreTotals {
   // Bytes that the keys and values of the appended rows take in float32, whatever the store's
   // storage type.
   std::int64_t appended_bytes() const { return appended_bytes_; }
-  // The next two since the process started.
+  // The next three since the process started.
   std::int64_t dropped_rows() const { return dropped_rows_; }
   std::int64_t compactions() const { return compactions_; }
+  std::int64_t failed_compactions() const { return failed_compactions_; }
 
  private:
   std::atomic<std::int64_t> stores_{0};
@@ -55,6 +58,7 @@ class StoreTotals {
   std::atomic<std::int64_t> appended_bytes_{0};
   std::atomic<std::int64_t> dropped_rows_{0};
   std::atomic<std::int64_t> compactions_{0};
+  std::atomic<std::int64_t> failed_compactions_{0};
 };
 
 }  // namespace softlookup

@@ -25,8 +25,8 @@ class LogBatch {
   virtual void Delete(absl::string_view key) = 0;
   // Deletes the records whose keys are in [begin, end). Once the batch is committed, the log also
   // frees the disk that they took. Commit() itself drops most files that hold nothing else. The log
-  // frees the rest later, when BeginCompaction() has been called and enough is deleted to be worth
-  // it.
+  // frees the rest later, when AllowTableCompaction() has been called and enough is deleted to be
+  // worth it.
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
   // Says that Delete() takes most of the records whose keys are in [begin, end), and changes
   // nothing itself. Once the batch is committed, the log frees the disk that they took, as it frees
@@ -73,10 +73,11 @@ class CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
-  // Lets the log compact its records in the background from now on, until the log is closed or
-  // finds a deleted record that is damaged. If compaction reads a damaged record, every Commit()
-  // fails from then on.
-  virtual void BeginCompaction() = 0;
+  // Lets the log write its table files anew in the background from now on, without their deleted
+  // records, until the log is closed or finds a deleted record that is damaged. If it reads a
+  // damaged record there, every Commit() fails from then on. Engine::CompactStore() is something
+  // else: it deletes records.
+  virtual void AllowTableCompaction() = 0;
 
   // The log may keep records in table files. Deleted records stay there until the log has freed
   // their disk. The next three functions are about these files. `ranges` are ordered and do not

@@ -231,7 +231,7 @@ absl::Status LogDatabase::Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use)
   return db_ == nullptr ? failure_.status() : use(*db_);
 }
 
-void LogDatabase::BeginCompaction() {
+void LogDatabase::AllowTableCompaction() {
   absl::ReaderMutexLock lock(&mutex_);
   compacts_ = true;
   // This is for RocksDB's own compaction. If the database is closed or open for a full disk,

@@ -74,8 +74,8 @@ class LogDatabase {
   // closed, as it can be after a full disk, returns the error that writes get instead.
   absl::Status Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use) const;
 
-  // As CommitLog::BeginCompaction() and CommitLog::AwaitReclaimed().
-  void BeginCompaction();
+  // As CommitLog::AllowTableCompaction() and CommitLog::AwaitReclaimed().
+  void AllowTableCompaction();
   void AwaitReclaimed() { reclaimer_->AwaitIdle(); }
 
   // As CommitLog::CopyTo().

@@ -102,7 +102,7 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundE
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
   options.skip_stats_update_on_db_open = true;  // The statistics would be read from every table.
-  options.disable_auto_compactions = true;      // Until BeginCompaction().
+  options.disable_auto_compactions = true;      // Until AllowTableCompaction().
   // Cuts the write-ahead log off at its first bad record and keeps all records before.
   // CheckSyncedSequence() then finds out whether a record was lost that had been synced.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;

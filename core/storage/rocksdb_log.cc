@@ -97,7 +97,7 @@ class RocksdbLog final : public CommitLog {
     });
   }
 
-  void BeginCompaction() override { database_.BeginCompaction(); }
+  void AllowTableCompaction() override { database_.AllowTableCompaction(); }
 
   std::string LastKeyInTables() const override {
     std::string key;

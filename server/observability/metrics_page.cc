@@ -137,6 +137,8 @@ void AddWrites(const EngineStats& stats, Page& page) {
                "Bytes of the rows that were appended, in float32.");
   page.Counter("softlookup_compactions_total", stats.compactions,
                "Compactions of stores that dropped rows.");
+  page.Counter("softlookup_failed_compactions_total", stats.failed_compactions,
+               "Compactions that nobody asked for, and that an error ended.");
   page.Counter("softlookup_compacted_rows_total", stats.dropped_rows,
                "Deleted rows that compactions dropped.");
   page.Histogram("softlookup_log_sync_seconds", stats.log_sync_time, kPerNanosecond,

@@ -27,7 +27,7 @@ class MemoryLog final : public CommitLog {
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override;
-  void BeginCompaction() override {}
+  void AllowTableCompaction() override {}
   std::string LastKeyInTables() const override { return ""; }
   std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange>) const override { return {}; }
   absl::Status ReadTables(absl::Span<const KeyRange>) const override { return absl::OkStatus(); }

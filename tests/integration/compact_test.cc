@@ -25,17 +25,17 @@ using ::testing::Pair;
 // A store of rows of 1 + 1 components has blocks of kBlockRows rows: here three full ones and a
 // last one. The deletion leaves 100 rows of the first block, none of the second, and more than a
 // quarter of the third.
-constexpr std::uint64_t kBlockRows = 1024, kRows = 3 * kBlockRows + 428;
+constexpr std::uint64_t kBlockRows = 1024, kStoredRows = 3 * kBlockRows + 428;
 constexpr std::uint64_t kDeletedBegin = 100, kDeletedEnd = 2 * kBlockRows + 452;
-constexpr std::uint64_t kLiveRows = kRows - (kDeletedEnd - kDeletedBegin);
+constexpr std::uint64_t kLiveRows = kStoredRows - (kDeletedEnd - kDeletedBegin);
 constexpr std::uint64_t kDroppedRows = 2 * kBlockRows - kDeletedBegin;
 
 v1::AppendRequest AllRows() {
   v1::AppendRequest request;
   request.set_store("s");
-  *request.mutable_keys() = Message(NormalFloats(kRows, 1), 1);
-  *request.mutable_values() = Message(NormalFloats(kRows, 2), 1);
-  for (std::uint64_t i = 0; i < kRows; ++i) request.add_ids(1000 + i);
+  *request.mutable_keys() = Message(NormalFloats(kStoredRows, 1), 1);
+  *request.mutable_values() = Message(NormalFloats(kStoredRows, 2), 1);
+  for (std::uint64_t i = 0; i < kStoredRows; ++i) request.add_ids(1000 + i);
   return request;
 }
 
@@ -108,8 +108,8 @@ class CompactStoreTest : public ::testing::Test {
     for (const auto& [begin, end] : {std::pair<std::uint64_t, std::uint64_t>(0, kBlockRows),
                                      {kBlockRows, 2 * kBlockRows},
                                      {kBlockRows, 2 * kBlockRows + 500},
-                                     {2 * kBlockRows + 7, kRows},
-                                     {0, kRows}}) {
+                                     {2 * kBlockRows + 7, kStoredRows},
+                                     {0, kStoredRows}}) {
       absl::StatusOr<v1::Memory> memory = MemoryOf(begin, end);
       EXPECT_THAT(memory, IsOk()) << begin << " " << end;
       if (!memory.ok()) continue;
@@ -128,7 +128,7 @@ class CompactStoreTest : public ::testing::Test {
       lookup.filter.set_end(index);
       const std::vector<float> query = {1};
       for (const absl::Status& status :
-           {MemoryOf(0, index).status(), MemoryOf(index, kRows).status(),
+           {MemoryOf(0, index).status(), MemoryOf(index, kStoredRows).status(),
             client_->Lookup("s", View(query, 1), lookup).status()}) {
         EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
                                      absl::StrCat(begin, " and ", end)))
@@ -170,7 +170,7 @@ TEST_F(CompactStoreTest, DropsRowsAndEndsMemoriesInsideTheirBlocksAndNothingElse
   EXPECT_EQ(compacted->compacted_blocks(), 2u);
   const v1::Store after = *client_->GetStore("s");
   EXPECT_THAT(compacted->store(), IsMessage(after));
-  EXPECT_EQ(after.row_count(), kRows);
+  EXPECT_EQ(after.row_count(), kStoredRows);
   EXPECT_EQ(after.live_row_count(), kLiveRows);
   EXPECT_LT(after.byte_size(), before.byte_size());
   EXPECT_GT(after.revision(), before.revision());
@@ -196,7 +196,7 @@ TEST_F(CompactStoreTest, WhatItDroppedIsGoneAfterARestartToo) {
   Start();
   const v1::Store after = *client_->GetStore("s");
   EXPECT_EQ(after.revision(), before.revision());
-  EXPECT_EQ(after.row_count(), kRows);
+  EXPECT_EQ(after.row_count(), kStoredRows);
   EXPECT_EQ(after.live_row_count(), kLiveRows);
   EXPECT_EQ(Answers(), answers);
   EXPECT_EQ(LastingMemories(), memories);

@@ -333,6 +333,7 @@ TEST_F(CompactionMetricsTest, CompactionsAreCountedWithTheRowsThatTheyDrop) {
   while (metrics.Value("softlookup_compactions_total") == 0) metrics = Scrape();
   EXPECT_EQ(metrics.Value("softlookup_compactions_total"), 1);
   EXPECT_EQ(metrics.Value("softlookup_compacted_rows_total"), kBlockRows);
+  EXPECT_EQ(metrics.Value("softlookup_failed_compactions_total", -1), 0);
   EXPECT_EQ(metrics.Value("softlookup_rows"), 2 * kBlockRows);
   EXPECT_EQ(metrics.Value("softlookup_live_rows"), kBlockRows);
 }

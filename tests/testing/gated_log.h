@@ -42,7 +42,7 @@ class GatedLog final : public CommitLog {
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)>) const override {
     return absl::OkStatus();
   }
-  void BeginCompaction() override {}
+  void AllowTableCompaction() override {}
   std::string LastKeyInTables() const override { return ""; }
   std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange>) const override { return {}; }
   absl::Status ReadTables(absl::Span<const KeyRange>) const override { return absl::OkStatus(); }

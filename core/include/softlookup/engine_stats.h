@@ -21,7 +21,9 @@ struct EngineStats {
   std::uint64_t summed_rows = 0;
   std::uint64_t appended_rows = 0;
   std::uint64_t appended_bytes = 0;
-  std::uint64_t compactions = 0;   // Those that dropped rows.
+  std::uint64_t compactions = 0;  // Those that dropped rows.
+  // Compactions that nobody asked for, and that an error ended.
+  std::uint64_t failed_compactions = 0;
   std::uint64_t dropped_rows = 0;  // Deleted rows that compactions dropped.
   HistogramCounts log_sync_time;
 

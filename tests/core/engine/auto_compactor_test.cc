@@ -50,7 +50,7 @@ class WatchedLog final : public CommitLog {
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override {
     return log_->Scan(begin, end, visit);
   }
-  void BeginCompaction() override { log_->BeginCompaction(); }
+  void AllowTableCompaction() override { log_->AllowTableCompaction(); }
   std::string LastKeyInTables() const override { return log_->LastKeyInTables(); }
   std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange> ranges) const override {
     return log_->RangesInTables(ranges);
@@ -197,6 +197,7 @@ TEST_F(AutoCompactorTest, TheLastBlockLosesItsRowsWhenTheNextOneBegins) {
   AppendRows("s", 1);
   AwaitCompactions(2);
   EXPECT_TRUE(IsCompacted("s", 5));
+  EXPECT_EQ(engine_->stats().failed_compactions, 1);
 }
 
 TEST_F(AutoCompactorTest, StoresThatAreLoadedAreLookedAt) {
@@ -281,6 +282,7 @@ TEST_F(AutoCompactorTest, ACompactionThatFailedIsTriedAgainAtTheNextDeletion) {
   AwaitCompactions(1);
   EXPECT_TRUE(IsCompacted("other", 5));
   EXPECT_EQ(engine_->GetStore("s")->revision, revision) << "nothing was tried again";
+  EXPECT_EQ(engine_->stats().failed_compactions, 1);
   DeleteRows("s", 4 * kBlockRows - 1, 4 * kBlockRows);
   AwaitCompactions(2);
   EXPECT_TRUE(IsCompacted("s", 5));
