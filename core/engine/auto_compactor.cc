@@ -13,7 +13,7 @@ namespace {
 // was renamed is queued by the rename.
 bool IsFailure(const absl::Status& status) {
   return !status.ok() && !absl::IsCancelled(status) && !absl::IsNotFound(status) &&
-         ReasonOf(status) != reasons::kCompactionInProgress;
+         ReasonOf(status) != reasons::kCompactionInProgress.name;
 }
 
 }  // namespace
