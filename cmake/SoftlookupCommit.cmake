@@ -15,7 +15,7 @@ if(NOT SOFTLOOKUP_COMMIT AND EXISTS "${PROJECT_SOURCE_DIR}/.git")
 endif()
 
 # softlookup_name_version(SOURCE): defines SOFTLOOKUP_VERSION_TEXT in a source of the current folder,
-# such as "0.1.0 (0123456789ab)". The source is small or alone, because each commit compiles it anew.
+# such as "0.2.0 (0123456789ab)". The source is small or alone, because each commit compiles it anew.
 function(softlookup_name_version source)
   set(text "${PROJECT_VERSION}")
   if(SOFTLOOKUP_COMMIT)

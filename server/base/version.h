@@ -6,7 +6,7 @@
 
 namespace softlookup::server {
 
-// Returns the version and the commit that was built, such as "0.1.0 (0123456789ab)". Returns the
+// Returns the version and the commit that was built, such as "0.2.0 (0123456789ab)". Returns the
 // version alone if the build did not know the commit.
 const char* VersionText();
 
