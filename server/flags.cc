@@ -124,9 +124,9 @@ void AddCompaction(CLI::App& app, Flags& flags) {
 }
 
 void AddShutdownAndLogFlags(CLI::App& app, Flags& flags) {
-  app.add_option(
-         "--shutdown-grace", flags.shutdown_grace_seconds,
-         "Seconds that running calls get to end after SIGTERM or SIGINT; then they are cancelled")
+  app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
+                 "Seconds until running calls are cancelled after SIGTERM or SIGINT. Idle streams "
+                 "end at once")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--log-level", flags.log_level,
                  "Lowest level of the lines that are written to standard error")

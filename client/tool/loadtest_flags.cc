@@ -130,9 +130,9 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
       ->type_name("SECONDS")
       ->capture_default_str();
   command
-      ->add_option("--max-in-flight", flags->max_in_flight,
-                   "Open loop: most calls in flight; a further call is not sent when due, and "
-                   "counts as overflow")
+      ->add_option(
+          "--max-in-flight", flags->max_in_flight,
+          "Open loop: most calls in flight. A call due beyond them is never sent: an overflow")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command

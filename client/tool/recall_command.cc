@@ -291,7 +291,7 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
   recall
       ->add_option("WORD-CUE", flags->words.cue,
-                   "The cue: a word that asks for the most similar one")
+                   "The cue: a word to ask with. The most similar word of the memory is recalled")
       ->capture_default_str()
       ->excludes(experiment);
   auto* file =
