@@ -320,6 +320,8 @@ absl::Status EngineOfStores::CopyTo(const std::string& directory) {
 absl::StatusOr<StoreInfo> EngineOfStores::RestoreStore(const StoreRestore& restore,
                                                        const CancelToken& cancel) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
+  SOFTLOOKUP_RETURN_IF_ERROR(restorer_.CheckNames(restore));
+  if (restore.check_directory) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_directory());
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> copy,
                               OpenCommitLogCopy(restore.directory));
   return restorer_.Restore(*copy, restore, ++last_store_number_, WakeUps(), cancel);

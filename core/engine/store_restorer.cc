@@ -72,6 +72,10 @@ Result PostAndWait(const CancelToken* cancel, const Post& post) {
   }
 }
 
+const std::string& NewNameOf(const StoreRestore& restore) {
+  return restore.name.empty() ? restore.store : restore.name;
+}
+
 // Returns the name in the configuration of store `number`. Empty if that cannot be read.
 std::string NameInConfig(std::uint64_t number, const CommitLog& log) {
   std::string name;
@@ -121,15 +125,16 @@ bool IsCopied(const RecordKey& key, std::uint64_t row_count, std::uint64_t block
 
 }  // namespace
 
+absl::Status StoreRestorer::CheckNames(const StoreRestore& restore) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("store", restore.store));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", NewNameOf(restore)));
+  return stores_.table.CheckNew(NewNameOf(restore), limits_.store_count_max);
+}
+
 absl::StatusOr<StoreInfo> StoreRestorer::Restore(const CommitLog& backup,
                                                  const StoreRestore& restore, std::uint64_t number,
                                                  Store::Executor executor,
                                                  const CancelToken& cancel) {
-  const std::string& name = restore.name.empty() ? restore.store : restore.name;
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("store", restore.store));
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", name));
-  // The last write decides. This saves the work where the answer is known.
-  SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.CheckNew(name, limits_.store_count_max));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const NamedStore from, FindStoreIn(backup, restore.store));
 
   std::optional<ByteBudget::Reserved> reserved;
@@ -140,7 +145,7 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const CommitLog& backup,
     return stores_.budget.Check(/*growth=*/0, bytes);
   };
   LoadedStore loaded = LoadStoreAs(from, backup,
-                                   {.store = {.store = number, .name = name},
+                                   {.store = {.store = number, .name = NewNameOf(restore)},
                                     .executor = std::move(executor),
                                     .make_room = make_room,
                                     .cancel = cancel});
@@ -152,7 +157,7 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const CommitLog& backup,
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, std::move(loaded.store));
   const StoreInfo info = store->info();
-  if (restore.check) SOFTLOOKUP_RETURN_IF_ERROR(restore.check(info));
+  if (restore.check_store) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_store(info));
   SOFTLOOKUP_RETURN_IF_ERROR(make_room(static_cast<std::int64_t>(info.byte_size)));
 
   bool has_begun = false;

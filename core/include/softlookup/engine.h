@@ -187,9 +187,12 @@ struct StoreRestore {
   std::string directory;  // What Engine::CopyTo() made. It is only read.
   std::string store;      // The store's name there.
   std::string name;       // The name that it gets. Empty: the same.
-  // If set, called once the store is loaded and before it is copied, with the information on it as
-  // it will be. An error ends the restore, and is returned.
-  std::function<absl::Status(const StoreInfo&)> check;
+  // The next two may be empty. An error ends the restore, and is returned. The first is called
+  // before anything in the directory is read, once the names are found to be right, and the new one
+  // free. The second is called once the store is loaded, and before it is copied, with what it will
+  // be.
+  std::function<absl::Status()> check_directory;
+  std::function<absl::Status(const StoreInfo&)> check_store;
 };
 
 // Reads rows of one snapshot, in position order. Not thread-safe.
@@ -408,7 +411,7 @@ class Engine {
   // STORE_NOT_FOUND if the copy has no store of that name. STORE_EXISTS if there is a store of the
   // new name, also if it came meanwhile. TOO_MANY_STORES and MEMORY_LIMIT as for a new store and
   // its rows. DATA_LOSS if the store or the copy is damaged. STORAGE_FAILED if the copy cannot be
-  // read. Also the errors of restore.check().
+  // read. Also the errors of the checks in `restore`.
   virtual absl::StatusOr<StoreInfo> RestoreStore(const StoreRestore& restore,
                                                  const CancelToken& cancel) = 0;
 };

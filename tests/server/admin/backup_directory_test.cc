@@ -179,12 +179,12 @@ TEST_F(BackupDirectoryTest, ABackupIsNoDataDirectory) {
 TEST(BackupNameTest, IsUpTo64CharactersAndNotHidden) {
   const std::string longest(64, 'x');
   for (const std::string& name : {longest, std::string("a"), std::string("A-9_.z")}) {
-    EXPECT_THAT(CheckBackupName(name), IsOk()) << name;
+    EXPECT_THAT(CheckBackupName("name", name), IsOk()) << name;
   }
   for (const std::string& name :
        {longest + "x", std::string(), std::string(".hidden"), std::string("a/b"),
         std::string("a b"), std::string("ä"), std::string("a\0b", 3)}) {
-    const absl::Status status = CheckBackupName(name);
+    const absl::Status status = CheckBackupName("name", name);
     EXPECT_EQ(ReasonOf(status), "INVALID_NAME") << name;
     EXPECT_THAT(MetadataOf(status), ::testing::Contains(std::pair("field", "name"))) << name;
   }
