@@ -1,6 +1,7 @@
 #include "core/engine/store_restorer.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -91,16 +93,26 @@ std::string NameInConfig(std::uint64_t number, const CommitLog& log) {
   return name;
 }
 
-// Returns the store `name` of `log`.
+// Returns the store `name` of `log`. The error names some of the stores that there are.
 absl::StatusOr<NamedStore> FindStoreIn(const CommitLog& log, const std::string& name) {
+  constexpr std::size_t kNamesMax = 5;
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<NamedStore> stores, StoresIn(log));
+  std::vector<std::string> names;
   for (NamedStore& store : stores) {
     // Names are empty if the log has no records of them, or damaged ones.
     if (store.name.empty()) store.name = NameInConfig(store.store, log);
     if (store.name == name) return std::move(store);
+    if (!store.name.empty()) names.push_back(store.name);
   }
+  std::sort(names.begin(), names.end());
+  std::string has = names.empty() ? "" : ", which has ";
+  if (names.size() > kNamesMax) {
+    names.resize(kNamesMax);
+    names.push_back("others");
+  }
+  has += absl::StrJoin(names, ", ");
   return MakeError(reasons::kStoreNotFound,
-                   absl::StrCat("There is no store \"", name, "\" in the backup"),
+                   absl::StrCat("There is no store \"", name, "\" in the backup", has),
                    {{"store", name}});
 }
 

@@ -62,10 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {"store"},
                 "a command is missing: create, get, list, update, rename, delete (see softlookup "
                 "store --help)"},
-        Mistake{
-            "MissingSubcommandOfBackup",
-            {"backup"},
-            "a command is missing: create, list, verify, restore (see softlookup backup --help)"},
+        Mistake{"MissingSubcommandOfBackup",
+                {"backup"},
+                "a command is missing: create, list, verify, restore-store, restore (see "
+                "softlookup backup --help)"},
         Mistake{"MissingDataDirectory",
                 {"backup", "restore", "b"},
                 "DATA_DIRECTORY is required (see softlookup backup restore --help)"},
