@@ -96,8 +96,11 @@ absl::Status RestoreStoreCall::RestoreAndLog() {
   const absl::StatusOr<StoreInfo> info = Restore();
   if (!info.ok()) {
     const absl::Status status = stop_->CauseOf(info.status());
-    spdlog::warn("restore of a store of backup {}: {}", request_.backup(),
-                 std::string(status.message()));
+    // A wrong name is the caller's fault alone.
+    if (!absl::IsInvalidArgument(status)) {
+      spdlog::warn("restore of a store of backup {}: {}", request_.backup(),
+                   std::string(status.message()));
+    }
     return status;
   }
   spdlog::info("store {} of backup {} restored as {}: {} rows and {} bytes in {:.3f} s",
