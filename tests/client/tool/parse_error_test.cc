@@ -60,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown command frobnicate (see softlookup --help)"},
         Mistake{"MissingSubcommand",
                 {"store"},
-                "a command is missing: create, get, list, update, rename, delete (see softlookup "
-                "store --help)"},
+                "a command is missing: create, get, list, update, rename, compact, delete (see "
+                "softlookup store --help)"},
         Mistake{"MissingSubcommandOfBackup",
                 {"backup"},
                 "a command is missing: create, list, verify, restore-store, restore (see "

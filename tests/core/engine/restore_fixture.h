@@ -89,10 +89,10 @@ class RestoreStoreTest : public ::testing::Test {
     }
   }
   std::vector<std::string> Names() {
+    const auto list = engine_->ListStores("", "", 100);
+    EXPECT_THAT(list, IsOk());
     std::vector<std::string> names;
-    for (const StoreInfo& info : engine_->ListStores("", "", 100)->stores) {
-      names.push_back(info.config.name);
-    }
+    for (const StoreInfo& info : list->stores) names.push_back(info.config.name);
     return names;
   }
   // Closes the engine. Returns the numbers of which a directory has records, and the unfinished
