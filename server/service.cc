@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "server/admin/admin_methods.h"
+#include "server/admin/restore_call.h"
 #include "server/base/method.h"
 #include "server/rpc/append_call.h"
 #include "server/rpc/append_stream.h"
@@ -99,6 +100,8 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return StartCreateBackup(std::move(call), backups_);
     case Method::kListBackups:
       return StartListBackups(std::move(call), backups_, engine_.limits());
+    case Method::kRestoreStore:
+      return StartRestoreStore(std::move(call), engine_, backups_);
     case Method::kHealthCheck:
       return StartHealthCheck(std::move(call), health_);
     case Method::kHealthWatch:

@@ -416,6 +416,19 @@ absl::StatusOr<std::vector<admin::v1::Backup>> Client::ListBackups(const CallOpt
       std::make_move_iterator(response.mutable_backups()->end()));
 }
 
+absl::StatusOr<v1::Store> Client::RestoreStore(std::string_view backup, std::string_view store,
+                                               std::string_view name, const CallOptions& call) {
+  admin::v1::RestoreStoreRequest request;
+  request.set_backup(std::string(backup));
+  request.set_store(std::string(store));
+  request.set_name(std::string(name));
+  admin::v1::RestoreStoreResponse response;
+  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
+    return impl_->admin_stub().RestoreStore(context, request, &response);
+  }));
+  return std::move(*response.mutable_store());
+}
+
 absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {
   ServingStatus serving = ServingStatus::kUnknown;
   CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kSafe, call, [&](grpc::ClientContext* context) {

@@ -14,6 +14,8 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/restore.h"
+#include "client/tool/store_printer.h"
+#include "softlookup/error_details.h"
 
 namespace softlookup::tool {
 namespace {
@@ -30,6 +32,12 @@ using output::Table;
 constexpr char kSizesOnly[] =
     "note: an older version made this backup, without checksums; only the files' sizes were "
     "checked\n";
+
+struct RestoreStoreFlags {
+  std::string backup;
+  std::string store;
+  std::string name;  // Empty: that of the store in the backup.
+};
 
 struct RestoreFlags {
   std::string backup_directory;
@@ -123,6 +131,26 @@ absl::Status Restore(const RestoreFlags& flags, const Session& session) {
   return absl::OkStatus();
 }
 
+absl::Status RestoreStore(const RestoreStoreFlags& flags, const Session& session) {
+  // No deadline by default: the time grows with the size of the backup.
+  CallOptions call;
+  if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  const absl::StatusOr<v1::Store> restored =
+      client.RestoreStore(flags.backup, flags.store, flags.name, call);
+  const std::string reason = ErrorReason(restored.status());
+  if (reason == "STORE_EXISTS") {
+    return Annotate(restored.status(), "--as gives the restored store another name");
+  }
+  if (reason == "STORE_NOT_FOUND") {
+    // Without its details, the error gets no hint at the server's stores: it is about the backup's.
+    return absl::NotFoundError(restored.status().message());
+  }
+  CLIENT_RETURN_IF_ERROR(restored.status());
+  PrintRestored(flags.backup, flags.store, *restored, session);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddBackupCommands(CLI::App* app, Session* session) {
@@ -150,6 +178,25 @@ void AddBackupCommands(CLI::App* app, Session* session) {
       "Reads all files of the backup on this machine, and checks their sizes and checksums.");
   verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
   verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
+
+  auto store_flags = std::make_shared<RestoreStoreFlags>();
+  CLI::App* restore_store = backup->add_subcommand(
+      "restore-store", "Have the server take one store from a backup, beside its other stores");
+  restore_store->footer(
+      "The server checks all files of the backup, loads the store, and copies it to its disk.\n"
+      "Other calls go on meanwhile. The store comes back whole: positions, ids, labels, deleted\n"
+      "rows, writers, memories, revision. Nobody sees it before it is. Ctrl-C ends the work, and\n"
+      "leaves nothing behind. The command waits until all is done, but at most --timeout if that\n"
+      "is given.");
+  restore_store
+      ->add_option("BACKUP", store_flags->backup, "Name of the backup, as `backup list` shows it")
+      ->required();
+  restore_store->add_option("STORE", store_flags->store, "Name that the store had in the backup")
+      ->required();
+  restore_store->add_option("--as", store_flags->name,
+                            "Name that the store gets (default: the name that it had)");
+  restore_store->callback(
+      [=] { session->run = [=] { return RestoreStore(*store_flags, *session); }; });
 
   auto flags = std::make_shared<RestoreFlags>();
   CLI::App* restore =

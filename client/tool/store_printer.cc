@@ -176,6 +176,17 @@ void PrintCompacted(const v1::Store& before, const v1::CompactStoreResponse& res
                << " before, " << output::BytesText(store.byte_size()) << " after\n";
 }
 
+void PrintRestored(const std::string& backup, const std::string& name, const v1::Store& store,
+                   const Session& session) {
+  if (session.json) {
+    return PrintJson({{"restored", name}, {"backup", backup}, {"store", StoreJson(store)}},
+                     session.out);
+  }
+  *session.out << "restored " << TerminalText(name) << " of " << TerminalText(backup) << " as "
+               << TerminalText(store.name()) << ": " << Counted(store.row_count(), "row") << ", "
+               << store.live_row_count() << " live\n";
+}
+
 void PrintStores(const std::vector<v1::Store>& stores, const Session& session) {
   if (session.json) {
     Json list = Json::array();

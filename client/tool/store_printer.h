@@ -33,6 +33,11 @@ void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& respon
 void PrintCompacted(const v1::Store& before, const v1::CompactStoreResponse& response,
                     const Session& session);
 
+// Says in a line that the store `name` of a backup was restored and under which name, or prints
+// with -o json {"restored": name, "backup": backup, "store": as above}
+void PrintRestored(const std::string& backup, const std::string& name, const v1::Store& store,
+                   const Session& session);
+
 }  // namespace softlookup::tool
 
 #endif  // SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_

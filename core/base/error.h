@@ -61,6 +61,9 @@ inline constexpr ErrorReason kBackupsDisabled{absl::StatusCode::kFailedPrecondit
                                               "BACKUPS_DISABLED"};
 inline constexpr ErrorReason kBackupInProgress{absl::StatusCode::kResourceExhausted,
                                                "BACKUP_IN_PROGRESS"};
+inline constexpr ErrorReason kBackupNotFound{absl::StatusCode::kNotFound, "BACKUP_NOT_FOUND"};
+inline constexpr ErrorReason kRestoreInProgress{absl::StatusCode::kResourceExhausted,
+                                                "RESTORE_IN_PROGRESS"};
 inline constexpr ErrorReason kDataLoss{absl::StatusCode::kDataLoss, "DATA_LOSS"};
 inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhausted,
                                              "TOO_MANY_WRITERS"};

@@ -14,7 +14,8 @@ namespace softlookup {
 // rows that they keep (RankingBudget).
 //
 // A write calls Check() for the growth of its store, then Add(). Only one write at a time may call
-// these two, because another Check() in between would not see the growth. Otherwise thread-safe.
+// these two, because another Check() in between would not see the growth. Bytes that are reserved
+// first may be checked by any thread, with a growth of 0. Otherwise thread-safe.
 class ByteBudget {
  public:
   // `limit` is in bytes. 0: no limit.

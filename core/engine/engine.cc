@@ -21,6 +21,7 @@
 #include "core/engine/lookups.h"
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
+#include "core/engine/store_restorer.h"
 #include "core/engine/table_writes.h"
 #include "core/engine/tile_unit.h"
 #include "core/engine/validate.h"
@@ -55,7 +56,8 @@ class EngineOfStores final : public Engine {
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
         appender_(limits_, stores_, scheduler_, committer_),
-        compactor_(stores_, log_.get(), committer_) {
+        compactor_(stores_, log_.get(), committer_),
+        restorer_(limits_, stores_, log_.get(), committer_) {
     if (options.compact_above > 0) {
       auto_compactor_.emplace(options.compact_above, stores_, compactor_);
     }
@@ -92,6 +94,8 @@ class EngineOfStores final : public Engine {
                     std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback) override;
   absl::Status CopyTo(const std::string& directory) override;
+  absl::StatusOr<StoreInfo> RestoreStore(const StoreRestore& restore,
+                                         const CancelToken& cancel) override;
 
  private:
   // Returns LOADING until Load() has succeeded.
@@ -128,6 +132,7 @@ class EngineOfStores final : public Engine {
   Committer committer_;
   Appender appender_;
   Compactor compactor_;
+  StoreRestorer restorer_;
   std::optional<AutoCompactor> auto_compactor_;  // Empty if the engine compacts no store by itself.
 };
 
@@ -310,6 +315,16 @@ absl::Status EngineOfStores::CopyTo(const std::string& directory) {
   if (log_ != nullptr) return log_->CopyTo(directory);
   return MakeError(reasons::kBackupsDisabled,
                    "Stores that are not kept on disk cannot be backed up");
+}
+
+absl::StatusOr<StoreInfo> EngineOfStores::RestoreStore(const StoreRestore& restore,
+                                                       const CancelToken& cancel) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
+  SOFTLOOKUP_RETURN_IF_ERROR(restorer_.CheckNames(restore));
+  if (restore.check_directory) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_directory());
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> copy,
+                              OpenCommitLogCopy(restore.directory));
+  return restorer_.Restore(*copy, restore, ++last_store_number_, WakeUps(), cancel);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "core/base/status_macros.h"
+#include "core/engine/put_records.h"
 
 namespace softlookup {
 namespace {
@@ -39,8 +41,39 @@ bool IsEmpty(const KeyRange& range, const CommitLog& log) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<std::uint64_t>> UnfinishedIn(const CommitLog& log) {
+  std::vector<std::uint64_t> numbers;
+  const KeyRange marks = KeysOfUnfinished();
+  const absl::Status status =
+      log.Scan(marks.begin, marks.end, [&](absl::string_view key, absl::string_view) {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(const std::uint64_t number, ParseUnfinishedKey(key));
+        // No server gives a larger number.
+        if (number <= kNumberMax) numbers.push_back(number);
+        return absl::OkStatus();
+      });
+  if (absl::IsDataLoss(status)) return std::vector<std::uint64_t>();
+  SOFTLOOKUP_RETURN_IF_ERROR(status);
+  return numbers;
+}
+
+void ClearUnfinished(const std::vector<NamedStore>& stores, CommitLog& log) {
+  const absl::StatusOr<std::vector<std::uint64_t>> unfinished = UnfinishedIn(log);
+  if (!unfinished.ok() || unfinished->empty()) return;
+  const std::unique_ptr<LogBatch> deletions = log.NewBatch();
+  for (const std::uint64_t number : *unfinished) {
+    // A version that knows no marks may have given the number to a store of its own.
+    const bool is_store = std::ranges::binary_search(stores, number, {}, &NamedStore::store);
+    if (!is_store) DeleteUnfinished(number, *deletions);
+    deletions->Delete(KeyOfUnfinished(number));
+  }
+  log.Commit(*deletions, Sync::kYes).IgnoreError();  // The next write gets the error again.
+}
+
 std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLog& log) {
-  const std::uint64_t last_store = stores.empty() ? 0 : stores.back().store;
+  std::uint64_t last_store = stores.empty() ? 0 : stores.back().store;
+  if (const auto unfinished = UnfinishedIn(log); unfinished.ok() && !unfinished->empty()) {
+    last_store = std::max(last_store, unfinished->back());
+  }
   const std::uint64_t last = StoreOfKey(log.LastKeyInTables());
   // No server gives so large a number, so it is that of a record which no server wrote.
   return last > kNumberMax ? last_store : std::max(last, last_store);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/storage/commit_log.h"
 #include "core/storage/records.h"
 
@@ -14,8 +15,19 @@ namespace softlookup {
 // reads them, so damage to them shows in no store. `stores` are the stores of the log, ordered by
 // number.
 
-// Returns the largest number that a store or a leftover may have. 0 if there is none. A new store
-// gets a larger number, so that it never meets damage that a deleted one has left.
+// Returns the numbers of the log's unfinished stores (docs/storage_format.md), in order. A crash
+// leaves them. Returns none if their marks are damaged. UNAVAILABLE if they cannot be read for
+// another reason.
+absl::StatusOr<std::vector<std::uint64_t>> UnfinishedIn(const CommitLog& log);
+
+// Deletes the records of the unfinished stores that are not among `stores`, and all marks. The log
+// keeps those that it does not delete now, and the next start tries again. Call this as
+// ClearLeftovers(), and before it.
+void ClearUnfinished(const std::vector<NamedStore>& stores, CommitLog& log);
+
+// Returns the largest number that a store, an unfinished one or a leftover may have. 0 if there is
+// none. A new store gets a larger number, so that it never meets damage that a deleted one has
+// left.
 std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLog& log);
 
 // Deletes the leftovers of numbers up to `last_number` once more, so that `log` frees their disk.

@@ -1,5 +1,6 @@
 #include "core/engine/load_stores.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -37,11 +38,18 @@ std::vector<std::optional<std::uint64_t>> IdsOf(const RowsRecord& record) {
   return ids;
 }
 
+// Returns whether `status` ends a loading without saying anything about the store.
+bool IsNoDamage(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsCancelled(status) ||
+         absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
+}
+
 // Loads one store from its records.
 class Loading {
  public:
-  Loading(NamedStore store, const CommitLog& log)
-      : store_(store.store), name_(std::move(store.name)), log_(log) {}
+  // `as` is null if the store keeps its number and its name. It must outlive this object.
+  Loading(NamedStore store, const CommitLog& log, const LoadAs* as = nullptr)
+      : store_(store.store), name_(std::move(store.name)), log_(log), as_(as) {}
 
   // Returns the bytes of the components of all rows.
   std::int64_t bytes() const { return static_cast<std::int64_t>(newest_.row_count) * row_bytes(); }
@@ -51,6 +59,7 @@ class Loading {
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfStore(store_).begin, KeyOfRows(0)));
     if (!loader_) return Missing("revision");
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfWriters(store_).begin, KeysOfWriters(store_).end));
+    if (as_ != nullptr) SOFTLOOKUP_RETURN_IF_ERROR(as_->make_room(loader_->RowBytes()));
     return loader_->MakeRoom();
   }
 
@@ -83,7 +92,7 @@ class Loading {
 
   // Returns the loaded store, or an error. `status` is the first error of ReadStore(), ReadPart()
   // and AddRows(), or OK. If it is OK, StoreLoader::Finish can still find an error. Any error but
-  // UNAVAILABLE becomes a DATA_LOSS error that names the store and the remedy.
+  // those of IsNoDamage() becomes a DATA_LOSS error that names the store and the remedy.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
     absl::StatusOr<std::unique_ptr<StoreEditor>> editor = nullptr;
     if (status.ok()) {
@@ -94,10 +103,11 @@ class Loading {
     if (editor.ok()) {
       return {.number = store_,
               .name = name_,
-              .store = std::make_shared<Store>(store_, *std::move(editor), config_.create_time,
+              .store = std::make_shared<Store>(as_ == nullptr ? store_ : as_->store.store,
+                                               *std::move(editor), config_.create_time,
                                                std::move(executor))};
     }
-    if (absl::IsUnavailable(editor.status()))
+    if (IsNoDamage(editor.status()))
       return {.number = store_, .name = name_, .store = editor.status()};
     const std::string damage(editor.status().message());
     return {.number = store_,
@@ -139,9 +149,14 @@ class Loading {
     });
   }
 
+  absl::Status CheckCancel() const {
+    return as_ == nullptr ? absl::OkStatus() : as_->cancel.Check();
+  }
+
   // Adds one record of any kind but kRows. The scan visits the configuration first, then the
   // revision.
   absl::Status Add(absl::string_view key, absl::string_view value) {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckCancel());
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey parsed, ParseKey(key));
     if (parsed.kind == RecordKind::kConfig) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(ConfigRecord record, ParseConfig(value));
@@ -153,7 +168,9 @@ class Loading {
     if (parsed.kind == RecordKind::kRevision) {
       if (config_.config.name.empty()) return Missing("configuration");
       SOFTLOOKUP_ASSIGN_OR_RETURN(newest_, ParseRevision(value));
-      loader_.emplace(config_.config, newest_.revision, newest_.row_count);
+      StoreConfig config = config_.config;
+      if (as_ != nullptr) config.name = as_->store.name;
+      loader_.emplace(std::move(config), newest_.revision, newest_.row_count);
       return absl::OkStatus();
     }
     if (!loader_) return Missing("revision");
@@ -179,6 +196,7 @@ class Loading {
 
   absl::Status ReadRows(absl::string_view key, absl::string_view value,
                         std::vector<PendingRows>& pending) {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckCancel());
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey rows, ParseKey(key));
     SOFTLOOKUP_ASSIGN_OR_RETURN(RowsRecord record, ParseRows(value, row_bytes()));
     SOFTLOOKUP_RETURN_IF_ERROR(
@@ -193,6 +211,7 @@ class Loading {
   const std::uint64_t store_;
   std::string name_;  // May be empty until the configuration is read.
   const CommitLog& log_;
+  const LoadAs* const as_;
   ConfigRecord config_;    // The default one until it is read and checked.
   RevisionRecord newest_;  // The default one until it is read.
   std::optional<StoreLoader> loader_;
@@ -313,9 +332,15 @@ absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
         SOFTLOOKUP_ASSIGN_OR_RETURN(stores.emplace_back(), ParseName(key, value));
         return absl::OkStatus();
       });
-  if (status.ok() && !stores.empty()) return stores;
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
-  return FindStores(log);
+  if (!status.ok() || stores.empty()) {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(stores, FindStores(log));
+  }
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> unfinished, UnfinishedIn(log));
+  std::erase_if(stores, [&](const NamedStore& store) {
+    return store.name.empty() && std::ranges::binary_search(unfinished, store.store);
+  });
+  return stores;
 }
 
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor) {
@@ -323,6 +348,13 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
   absl::Status status = loading.ReadStore();
   if (status.ok()) status = ReadRowsWhole(loading);
   return loading.Finish(std::move(status), std::move(executor));
+}
+
+LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as) {
+  Loading loading(store, log, &as);
+  absl::Status status = loading.ReadStore();
+  if (status.ok()) status = ReadRowsWhole(loading);
+  return loading.Finish(std::move(status), as.executor);
 }
 
 void Notify(LoadObserver& observer, const LoadedStore& loaded) {
@@ -350,6 +382,7 @@ absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
   // Writes a name record for every store, an empty one if the name is lost. Once the log has any
   // name records, StoresIn finds only stores that have one.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log.Commit(*names, Sync::kYes));
+  ClearUnfinished(named, log);
   // If compaction read a damaged record, writes to all stores would fail from then on. So the log
   // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
   // of deleted stores is damaged or cannot be read.

@@ -2,11 +2,14 @@
 #define SOFTLOOKUP_CORE_ENGINE_LOAD_STORES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/cancellation.h"
 #include "core/engine/counted_stores.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/storage/commit_log.h"
@@ -20,7 +23,7 @@ namespace softlookup {
 
 // Returns all stores in the log, ordered by number. A store whose name is lost has an empty name.
 // All names are empty if the record of one name is damaged, or if the log has no records of names.
-// Logs from before the first release have none.
+// Logs from before the first release have none. An unfinished store (leftovers.h) is no store.
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
@@ -37,6 +40,21 @@ struct LoadedStore {
 // succeed.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
+// How LoadStoreAs() loads a store of another log than the engine's.
+struct LoadAs {
+  NamedStore store;          // The number and the name that the loaded store gets.
+  Store::Executor executor;  // The store's.
+  // Called before room is made for the rows, with the bytes that these take. The rest of a store's
+  // bytes is known once the store is loaded. An error ends the loading.
+  std::function<absl::Status(std::int64_t bytes)> make_room;
+  const CancelToken& cancel;  // Ends the loading.
+};
+
+// Loads the store as LoadStore() does, but gives it another number and another name, and calls
+// as.make_room(). The result's `store` is CANCELLED, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED if
+// `cancel` or make_room() ended the loading.
+LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as);
+
 // Calls observer.OnStore() if `loaded` has a store, otherwise observer.OnDamage() with its error.
 void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
@@ -44,9 +62,9 @@ void Notify(LoadObserver& observer, const LoadedStore& loaded);
 // of every store. Calls `observer` for one store at a time, on any of these threads. Adds a damaged
 // store as such, unless its name is lost or invalid.
 //
-// If StoresIn() finds no names, writes the records of names anew. Otherwise, if no store is
-// damaged, clears the leftovers (leftovers.h). If these can all be read, lets the log compact its
-// records.
+// If StoresIn() finds no names, writes the records of names anew. Deletes the unfinished stores.
+// Then, if there were names and no store is damaged, clears the leftovers (leftovers.h). If these
+// can all be read, lets the log compact its records.
 //
 // Returns the largest number that a store or a leftover may have, as LastNumberIn() does. Errors:
 // those of StoresIn(); those of CommitLog::Commit() if the names cannot be written; UNAVAILABLE if

@@ -200,4 +200,19 @@ void DeleteRecords(std::uint64_t store, LogBatch& batch) {
   batch.Delete(KeyOfName(store));
 }
 
+void PutUnfinished(std::uint64_t store, LogBatch& batch) {
+  batch.Put(KeyOfUnfinished(store), EncodeUnfinished());
+}
+
+void PutFinished(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+                 LogBatch& batch) {
+  PutNewStore(store, snapshot, create_time, batch);
+  batch.Delete(KeyOfUnfinished(store));
+}
+
+void DeleteUnfinished(std::uint64_t store, LogBatch& batch) {
+  DeleteRecords(store, batch);
+  batch.Delete(KeyOfUnfinished(store));
+}
+
 }  // namespace softlookup

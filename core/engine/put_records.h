@@ -52,6 +52,15 @@ void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int6
 // Deletes all records of a store, that of its name included.
 void DeleteRecords(std::uint64_t store, LogBatch& batch);
 
+// Marks a store as unfinished. Call this in the batch of its first records. A store that is
+// unfinished has no name yet.
+void PutUnfinished(std::uint64_t store, LogBatch& batch);
+// Puts the records that make an unfinished store a store: those of PutNewStore(). Ends its mark.
+void PutFinished(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+                 LogBatch& batch);
+// Deletes all records of an unfinished store, and its mark.
+void DeleteUnfinished(std::uint64_t store, LogBatch& batch);
+
 }  // namespace softlookup
 
 #endif  // SOFTLOOKUP_CORE_ENGINE_PUT_RECORDS_H_

@@ -88,8 +88,7 @@ std::vector<std::shared_ptr<Store>> StoreTable::Stores() const {
   return stores;
 }
 
-absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max) {
-  absl::MutexLock lock(&mutex_);
+absl::Status StoreTable::CheckNewLocked(const std::string& name, std::int64_t count_max) const {
   // A client that creates the store if it is missing has what it wants, however many there are.
   if (stores_.contains(name) || reserved_.contains(name)) return StoreExists(name);
   if (static_cast<std::int64_t>(stores_.size() + reserved_.size()) >= count_max) {
@@ -97,6 +96,17 @@ absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max
                      absl::StrCat("The server holds its limit of ", count_max, " stores"),
                      {{"limit", absl::StrCat(count_max)}});
   }
+  return absl::OkStatus();
+}
+
+absl::Status StoreTable::CheckNew(const std::string& name, std::int64_t count_max) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return CheckNewLocked(name, count_max);
+}
+
+absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max) {
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckNewLocked(name, count_max));
   reserved_.insert(name);
   return absl::OkStatus();
 }

@@ -44,6 +44,8 @@ class StoreTable {
   // Returns all stores, by name, without the damaged ones.
   std::vector<std::shared_ptr<Store>> Stores() const;
 
+  // Returns the error that Reserve() would return now.
+  absl::Status CheckNew(const std::string& name, std::int64_t count_max) const;
   // Reserves `name` for a new store until Add() or Release(). Find() does not see the name before
   // Add(). STORE_EXISTS if `name` is taken or reserved. TOO_MANY_STORES if `count_max` names are
   // taken or reserved already.
@@ -65,6 +67,8 @@ class StoreTable {
  private:
   using Entry = std::variant<std::shared_ptr<Store>, std::shared_ptr<const DamagedStore>>;
 
+  absl::Status CheckNewLocked(const std::string& name, std::int64_t count_max) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   static bool IsWhole(const Entry& entry);
   static StoreInfo InfoOf(const Entry& entry);
 

@@ -1,5 +1,8 @@
 #include "core/engine/table_writes.h"
 
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -21,59 +24,69 @@ void Retire(Store& store, absl::Status status, CountedStores& stores) {
   store.Close(std::move(status));
 }
 
-class CreateStoreWrite final : public Write {
+// Adds a store to the table: a new one without rows, or one whose records are in the log already.
+class AddStoreWrite final : public Write {
  public:
-  CreateStoreWrite(CountedStores& stores, std::uint64_t number, StoreConfig config,
-                   Store::Executor executor, std::int64_t store_count_max,
-                   WriteCallback<StoreInfo> callback)
+  // `is_new` says which. `reserved` are the bytes of the store in the budget, if it has some.
+  AddStoreWrite(CountedStores& stores, std::shared_ptr<Store> store, bool is_new,
+                std::optional<ByteBudget::Reserved>* reserved, std::int64_t store_count_max,
+                WriteCallback<StoreInfo> callback)
       : stores_(stores),
-        number_(number),
-        config_(std::move(config)),
-        executor_(std::move(executor)),
+        store_(std::move(store)),
+        snapshot_(store_->snapshot()),
+        is_new_(is_new),
+        reserved_(reserved),
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
   // Other writes may be staged in the same group: none of them finds the store before Publish(),
   // and its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.Reserve(config_.name, store_count_max_));
-    store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),
-                                     executor_);
-    absl::Status room = stores_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
-    if (!room.ok()) {
-      stores_.table.Release(config_.name);
-      return room;
+    SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.Reserve(name(), store_count_max_));
+    // Reserved bytes were checked when they were reserved.
+    if (reserved_ == nullptr) {
+      absl::Status room = stores_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
+      if (!room.ok()) {
+        stores_.table.Release(name());
+        return room;
+      }
     }
     stores_.budget.Add(StoreBytes());
-    if (batch != nullptr) PutNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
+    if (reserved_ != nullptr) reserved_->reset();
+    if (batch == nullptr) return absl::OkStatus();
+    if (is_new_) {
+      PutNewStore(store_->number(), *snapshot_, store_->create_time(), *batch);
+    } else {
+      PutFinished(store_->number(), *snapshot_, store_->create_time(), *batch);
+    }
     return absl::OkStatus();
   }
   void Publish() override {
-    stores_.table.Add(config_.name, store_);
-    stores_.totals.AddStore(*store_->snapshot());
+    stores_.table.Add(name(), store_);
+    stores_.totals.AddStore(*snapshot_);
+    if (!is_new_) stores_.compaction_queue.Add(store_);
   }
   void Rollback() override {
-    stores_.table.Release(config_.name);
+    stores_.table.Release(name());
     stores_.budget.Add(-StoreBytes());
   }
   void Answer(absl::Status status) override {
     if (!status.ok()) return callback_(std::move(status));
-    callback_(store_->info());
+    callback_(store_->InfoOf(*snapshot_));
   }
 
  private:
-  // Returns the bytes of the store, which has no rows until it is published.
-  std::int64_t StoreBytes() const {
-    return static_cast<std::int64_t>(store_->snapshot()->byte_size());
-  }
+  const std::string& name() const { return snapshot_->config().name; }
+  // Returns the bytes of the store, to which nothing is written until it is published.
+  std::int64_t StoreBytes() const { return static_cast<std::int64_t>(snapshot_->byte_size()); }
 
   CountedStores& stores_;
-  const std::uint64_t number_;
-  const StoreConfig config_;
-  const Store::Executor executor_;
+  const std::shared_ptr<Store> store_;
+  const std::shared_ptr<const Snapshot> snapshot_;
+  const bool is_new_;
+  std::optional<ByteBudget::Reserved>* const reserved_;
   const std::int64_t store_count_max_;
   WriteCallback<StoreInfo> callback_;
-  std::shared_ptr<Store> store_;
 };
 
 class DeleteStoreWrite final : public Write {
@@ -115,7 +128,7 @@ class RenameStoreWrite final : public Write {
   RenameStoreWrite(CountedStores& stores, StoreRename rename, WriteCallback<StoreRenamed> callback)
       : stores_(stores), rename_(std::move(rename)), callback_(std::move(callback)) {}
 
-  // No CreateStoreWrite is then staged at the same time, so no name is reserved.
+  // No AddStoreWrite is then staged at the same time, so no name is reserved.
   bool alone() const override { return true; }
 
   absl::Status Stage(LogBatch* batch) override {
@@ -181,8 +194,19 @@ std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t numb
                                        StoreConfig config, Store::Executor executor,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback) {
-  return std::make_unique<CreateStoreWrite>(stores, number, std::move(config), std::move(executor),
-                                            store_count_max, std::move(callback));
+  auto store = std::make_shared<Store>(number, std::make_unique<StoreEditor>(std::move(config)),
+                                       absl::Now(), std::move(executor));
+  return std::make_unique<AddStoreWrite>(stores, std::move(store), /*is_new=*/true,
+                                         /*reserved=*/nullptr, store_count_max,
+                                         std::move(callback));
+}
+
+std::unique_ptr<Write> MakeAddStore(CountedStores& stores, std::shared_ptr<Store> store,
+                                    std::optional<ByteBudget::Reserved>& reserved,
+                                    std::int64_t store_count_max,
+                                    WriteCallback<StoreInfo> callback) {
+  return std::make_unique<AddStoreWrite>(stores, std::move(store), /*is_new=*/false, &reserved,
+                                         store_count_max, std::move(callback));
 }
 
 std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "core/engine/byte_budget.h"
 #include "core/engine/committer.h"
 #include "core/engine/counted_stores.h"
 #include "core/store/store.h"
@@ -23,6 +25,14 @@ std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t numb
                                        StoreConfig config, Store::Executor executor,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
+
+// Makes the write that gives a store its name whose other records are in the log already
+// (PutFinished()). `reserved` are the store's bytes, which the write counts as bytes of stores
+// instead. It must outlive the write.
+std::unique_ptr<Write> MakeAddStore(CountedStores& stores, std::shared_ptr<Store> store,
+                                    std::optional<ByteBudget::Reserved>& reserved,
+                                    std::int64_t store_count_max,
+                                    WriteCallback<StoreInfo> callback);
 
 // The store may be damaged.
 std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,

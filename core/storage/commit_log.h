@@ -119,6 +119,11 @@ absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& dire
 // that file is missing. The errors are those of OpenCommitLog, and UNAVAILABLE if there is no log.
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory);
 
+// Opens a copy that CommitLog::CopyTo() made, only to read it. Changes nothing in `directory`,
+// which need not be writable. Takes no lock, because no process writes to such a copy. Otherwise as
+// OpenCommitLogToRead(), also its errors.
+absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogCopy(const std::string& directory);
+
 }  // namespace softlookup
 
 #endif  // SOFTLOOKUP_CORE_STORAGE_COMMIT_LOG_H_

@@ -171,6 +171,21 @@ absl::StatusOr<NamedStore> ParseName(absl::string_view key, absl::string_view va
   return store;
 }
 
+std::string KeyOfUnfinished(std::uint64_t store) {
+  return absl::StrCat(KeyOfNumber(0), "\2", KeyOfNumber(store));
+}
+
+KeyRange KeysOfUnfinished() {
+  return {.begin = KeyOfUnfinished(1), .end = KeyOfUnfinished(~std::uint64_t{0})};
+}
+
+std::string EncodeUnfinished() { return Begin().Take(); }
+
+absl::StatusOr<std::uint64_t> ParseUnfinishedKey(absl::string_view key) {
+  if (key.size() != KeyOfUnfinished(1).size()) return Damaged("an unfinished store");
+  return KeyNumber(key.substr(key.size() - 8));
+}
+
 std::string EncodeConfig(const ConfigRecord& record) {
   const StoreConfig& config = record.config;
   const bool is_float32 = config.storage_type == StorageType::kFloat32;

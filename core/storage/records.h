@@ -72,6 +72,15 @@ KeyRange KeysOfNames();
 std::string EncodeName(absl::string_view name);
 absl::StatusOr<NamedStore> ParseName(absl::string_view key, absl::string_view value);
 
+// The mark of a store whose records are still being written, such as one that is being restored.
+// The write that gives the store its name deletes the mark. A number with a mark and no name is no
+// store, and a start deletes its records.
+std::string KeyOfUnfinished(std::uint64_t store);
+KeyRange KeysOfUnfinished();
+std::string EncodeUnfinished();
+// Returns the number of the store. The value is not read.
+absl::StatusOr<std::uint64_t> ParseUnfinishedKey(absl::string_view key);
+
 struct ConfigRecord {
   StoreConfig config;
   absl::Time create_time;

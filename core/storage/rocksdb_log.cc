@@ -144,6 +144,32 @@ class RocksdbLog final : public CommitLog {
   LogDatabase database_;
 };
 
+// The default file system, but LockFile() takes no lock and makes no file.
+class EnvWithoutLocks final : public rocksdb::EnvWrapper {
+ public:
+  EnvWithoutLocks() : EnvWrapper(rocksdb::Env::Default()) {}
+  const char* Name() const override { return "EnvWithoutLocks"; }
+  rocksdb::Status LockFile(const std::string&, rocksdb::FileLock** lock) override {
+    *lock = nullptr;
+    return rocksdb::Status::OK();
+  }
+};
+
+// As OpenCommitLogToRead(), in the file system of `env`, which must outlive the log.
+absl::StatusOr<std::unique_ptr<const CommitLog>> OpenToRead(const std::string& directory,
+                                                            rocksdb::Env* env) {
+  absl::Status damage;
+  if (!HasDatabase(directory, RocksdbAccess::kRead, damage)) {
+    if (!damage.ok()) return damage;
+    std::error_code error;
+    return MakeError(reasons::kStorageFailed, absl::StrCat("there is no data directory ", directory,
+                                                           std::filesystem::exists(directory, error)
+                                                               ? ": it has none of the files of one"
+                                                               : ""));
+  }
+  return OpenRocksdbLog(directory, RocksdbAccess::kRead, env);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& directory,
@@ -162,16 +188,12 @@ absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& dire
 }
 
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory) {
-  absl::Status damage;
-  if (!HasDatabase(directory, RocksdbAccess::kRead, damage)) {
-    if (!damage.ok()) return damage;
-    std::error_code error;
-    return MakeError(reasons::kStorageFailed, absl::StrCat("there is no data directory ", directory,
-                                                           std::filesystem::exists(directory, error)
-                                                               ? ": it has none of the files of one"
-                                                               : ""));
-  }
-  return OpenRocksdbLog(directory, RocksdbAccess::kRead, rocksdb::Env::Default());
+  return OpenToRead(directory, rocksdb::Env::Default());
+}
+
+absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogCopy(const std::string& directory) {
+  static auto& env = *new EnvWithoutLocks;
+  return OpenToRead(directory, &env);
 }
 
 }  // namespace softlookup

@@ -63,6 +63,21 @@ void StoreLoader::AddKeptRows(std::uint64_t index, const RowMask& kept) {
   kept_[index] = std::make_shared<const RowMask>(kept);
 }
 
+std::int64_t StoreLoader::RowBytes() const {
+  std::int64_t panels = 0;
+  // The row count can be damaged, so only blocks count whose start was found.
+  for (const auto& [block, start] : starts_) {
+    const std::uint64_t begin = block * block_rows_;
+    if (begin >= row_count_) break;
+    const auto kept = kept_.find(block);
+    const std::int64_t rows =
+        kept == kept_.end() ? static_cast<std::int64_t>(std::min(block_rows_, row_count_ - begin))
+                            : kept->second->CountFirst(static_cast<std::int64_t>(block_rows_));
+    panels += (rows + kPanelRows - 1) / kPanelRows;
+  }
+  return panels * kPanelRows * shape_.row_bytes();
+}
+
 absl::Status StoreLoader::MakeRoom() {
   // The row count can be damaged, so it is checked before room is allocated for it.
   if (starts_.size() < row_count_ / block_rows_ + (row_count_ % block_rows_ != 0 ? 1 : 0)) {

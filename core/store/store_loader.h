@@ -44,6 +44,9 @@ class StoreLoader {
   void AddWriter(const std::string& writer, WriterState state) {
     writers_.SetCommitted(writer, state);
   }
+  // Returns the bytes of the panels of all rows. Call this after AddBlockStart() and AddKeptRows()
+  // for all blocks.
+  std::int64_t RowBytes() const;
   // Allocates the panels of all blocks. Call this after AddBlockStart() for all blocks.
   absl::Status MakeRoom();
   // Adds the components of `count` rows, as EncodeComponents made them. Several threads may call

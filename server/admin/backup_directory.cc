@@ -36,8 +36,8 @@ using admin::v1::BackupManifest;
 
 constexpr char kManifestName[] = "BACKUP.json";
 constexpr char kPartialSuffix[] = ".partial";
-// BackupManifest.format. Format 2 is the first with checksums.
-constexpr std::uint32_t kFormat = 2;
+// BackupManifest.format.
+constexpr std::uint32_t kFormat = 2, kFirstFormatWithChecksums = 2;
 constexpr std::size_t kNameBytesMax = 64;
 // How long a caller should wait if another backup is being made (BACKUP_IN_PROGRESS).
 constexpr absl::Duration kRetryDelayOfBackups = absl::Seconds(1);
@@ -83,8 +83,9 @@ absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
   return FileError("lock the directory for backups", directory, LastError());
 }
 
-// Returns the SHA-256 of a file's bytes, in 64 digits of [0-9a-f] as the manifest has it.
-absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
+// Returns the SHA-256 of a file's bytes, in 64 digits of [0-9a-f] as the manifest has it. `cancel`,
+// if it is not null, ends the work.
+absl::StatusOr<std::string> Sha256Of(const fs::path& path, const CancelToken* cancel) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return FileError("read", path, LastError());
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
@@ -92,6 +93,7 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
   std::array<char, 1 << 16> buffer;
   bool ok = EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
   for (;;) {
+    if (cancel != nullptr) SOFTLOOKUP_RETURN_IF_ERROR(cancel->Check());
     const ssize_t count = read(file.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return FileError("read", path, LastError());
@@ -122,7 +124,7 @@ absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
     file->set_name(path.filename().string());
     file->set_byte_size(fs::file_size(path, error));
     if (error) return FileError("read", path, error);
-    SOFTLOOKUP_ASSIGN_OR_RETURN(*file->mutable_sha256(), Sha256Of(path));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(*file->mutable_sha256(), Sha256Of(path, /*cancel=*/nullptr));
   }
   return manifest;
 }
@@ -145,7 +147,7 @@ absl::Status WriteManifest(const BackupManifest& manifest, const fs::path& direc
 }
 
 // Reads the manifest in `directory`. Nullopt if there is none, or if it cannot be parsed.
-std::optional<Backup> ReadBackup(const fs::path& directory) {
+std::optional<BackupManifest> ReadManifest(const fs::path& directory) {
   const fs::path path = directory / kManifestName;
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return std::nullopt;  // Reading a pipe could block.
@@ -158,13 +160,50 @@ std::optional<Backup> ReadBackup(const fs::path& directory) {
   if (!file || !google::protobuf::util::JsonStringToMessage(json.str(), &manifest, options).ok()) {
     return std::nullopt;
   }
+  return manifest;
+}
+
+// Returns the backup in `directory`. Nullopt if its manifest cannot be read.
+std::optional<Backup> ReadBackup(const fs::path& directory) {
+  const std::optional<BackupManifest> manifest = ReadManifest(directory);
+  if (!manifest) return std::nullopt;
   Backup backup;
   backup.set_name(directory.filename().string());
-  *backup.mutable_create_time() = manifest.create_time();
+  *backup.mutable_create_time() = manifest->create_time();
   std::uint64_t bytes = 0;
-  for (const BackupManifest::File& part : manifest.files()) bytes += part.byte_size();
+  for (const BackupManifest::File& part : manifest->files()) bytes += part.byte_size();
   backup.set_byte_size(bytes);
   return backup;
+}
+
+absl::Status BackupDamaged(const std::string& name, const std::string& file,
+                           absl::string_view what) {
+  return MakeError(reasons::kDataLoss,
+                   absl::StrCat("Backup ", name, " is damaged: ", file, " ", what),
+                   {{"backup", name}, {"file", file}});
+}
+
+// Compares the file of the backup `name` in `directory` with what the manifest has of it.
+absl::Status CheckFile(const std::string& name, const fs::path& directory,
+                       const BackupManifest::File& file, bool has_checksums,
+                       const CancelToken& cancel) {
+  const fs::path path = directory / file.name();
+  // A name with a slash would be that of another file.
+  if (fs::path(file.name()).filename() != file.name() || file.name() == "..") {
+    return BackupDamaged(name, kManifestName, "names what is no file of it");
+  }
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return BackupDamaged(name, file.name(), "is missing");
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) return FileError("read", path, error);
+  if (size != file.byte_size()) {
+    return BackupDamaged(name, file.name(),
+                         absl::StrCat("has ", size, " bytes instead of ", file.byte_size()));
+  }
+  if (!has_checksums) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::string sha256, Sha256Of(path, &cancel));
+  if (sha256 == file.sha256()) return absl::OkStatus();
+  return BackupDamaged(name, file.name(), "is not as it was backed up");
 }
 
 void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
@@ -186,12 +225,12 @@ absl::Status CheckIsNoBackup(const std::string& directory) {
                    directory, " DATA_DIRECTORY"));
 }
 
-absl::Status CheckBackupName(const std::string& name) {
+absl::Status CheckBackupName(absl::string_view field, const std::string& name) {
   if (IsName(name)) return absl::OkStatus();
   return MakeError(reasons::kInvalidName,
-                   absl::StrCat("name: \"", name, "\" is not 1 to ", kNameBytesMax,
+                   absl::StrCat(field, ": \"", name, "\" is not 1 to ", kNameBytesMax,
                                 " characters of [A-Za-z0-9._-], the first not a dot"),
-                   {{"field", "name"}});
+                   {{"field", std::string(field)}});
 }
 
 absl::Status BackupInProgress() {
@@ -235,8 +274,40 @@ void BackupDirectory::RemoveLeftovers() const {
   }
 }
 
+std::string BackupDirectory::DirectoryOf(const std::string& name) const {
+  return (fs::path(path_) / name).string();
+}
+
 std::optional<Backup> BackupDirectory::Find(const std::string& name) const {
-  return ReadBackup(fs::path(path_) / name);
+  return ReadBackup(DirectoryOf(name));
+}
+
+absl::StatusOr<Backup> BackupDirectory::Get(const std::string& name) const {
+  if (std::optional<Backup> backup = Find(name)) return *std::move(backup);
+  std::error_code ignored;
+  if (fs::is_regular_file(fs::path(DirectoryOf(name)) / kManifestName, ignored)) {
+    return BackupDamaged(name, kManifestName, "cannot be read");
+  }
+  return MakeError(reasons::kBackupNotFound, absl::StrCat("There is no backup ", name),
+                   {{"backup", name}});
+}
+
+absl::Status BackupDirectory::Check(const std::string& name, const CancelToken& cancel) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(Get(name).status());
+  const std::optional<BackupManifest> manifest = ReadManifest(DirectoryOf(name));
+  if (!manifest || manifest->files().empty()) {
+    return BackupDamaged(name, kManifestName, "names no files");
+  }
+  if (manifest->format() < 1 || manifest->format() > kFormat) {
+    return BackupDamaged(
+        name, kManifestName,
+        absl::StrCat("has format ", manifest->format(), "; this server reads up to ", kFormat));
+  }
+  for (const BackupManifest::File& file : manifest->files()) {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckFile(name, DirectoryOf(name), file,
+                                         manifest->format() >= kFirstFormatWithChecksums, cancel));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Backup>> BackupDirectory::List() const {

@@ -9,7 +9,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/cancellation.h"
 #include "softlookup/admin/v1/admin.pb.h"
 
 namespace softlookup::server {
@@ -18,8 +20,9 @@ namespace softlookup::server {
 // data directory would change it.
 absl::Status CheckIsNoBackup(const std::string& directory);
 
-// Returns INVALID_NAME if `name` cannot be the name of a backup.
-absl::Status CheckBackupName(const std::string& name);
+// Returns INVALID_NAME if `name` cannot be the name of a backup. `field` is the request's field
+// that holds it.
+absl::Status CheckBackupName(absl::string_view field, const std::string& name);
 
 // Returns BACKUP_IN_PROGRESS with a retry delay: the error of a backup that is refused because
 // another one is being made.
@@ -50,6 +53,17 @@ class BackupDirectory {
 
   // Returns the backup `name`. Nullopt if there is none, or if its manifest cannot be read.
   std::optional<admin::v1::Backup> Find(const std::string& name) const;
+  // As Find(), but says what is wrong: BACKUP_NOT_FOUND, or DATA_LOSS if the manifest cannot be
+  // read.
+  absl::StatusOr<admin::v1::Backup> Get(const std::string& name) const;
+  // Reads all files of the backup `name`, which must have passed CheckBackupName(), and compares
+  // their sizes and checksums with its manifest. A backup of format 1 has no checksums. DATA_LOSS,
+  // which names the file, if one is missing or is not as it was backed up, or if the manifest is of
+  // a later format. STORAGE_FAILED if a file cannot be read. Also the errors of Get(), and of
+  // `cancel`, which ends the work.
+  absl::Status Check(const std::string& name, const CancelToken& cancel) const;
+  // Returns the path of the backup `name`, which must have passed CheckBackupName().
+  std::string DirectoryOf(const std::string& name) const;
   // Returns the backups that are complete, oldest first. There are none if the directory does not
   // exist. STORAGE_FAILED if it cannot be read.
   absl::StatusOr<std::vector<admin::v1::Backup>> List() const;

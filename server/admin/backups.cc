@@ -26,7 +26,7 @@ absl::Status Backups::CheckEnabled() const {
 
 void Backups::Create(const std::string& name, Callback callback) {
   absl::Status status = CheckEnabled();
-  if (status.ok() && !name.empty()) status = CheckBackupName(name);
+  if (status.ok() && !name.empty()) status = CheckBackupName("name", name);
   if (!status.ok()) return callback(status);
   if (!making_.Claim()) return callback(BackupInProgress());
   const absl::Time begin = absl::Now();
@@ -52,6 +52,12 @@ absl::StatusOr<admin::v1::Backup> Backups::Make(const std::string& name, absl::T
   spdlog::info("backup {} of {} bytes made in {:.3f} s", name, backup->byte_size(),
                absl::ToDoubleSeconds(absl::Now() - begin));
   return *backup;
+}
+
+absl::StatusOr<admin::v1::Backup> Backups::Find(const std::string& name) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckEnabled());
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckBackupName("backup", name));
+  return directory_.Get(name);
 }
 
 absl::StatusOr<std::vector<admin::v1::Backup>> Backups::List() const {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/base/cancellation.h"
 #include "server/admin/backup_directory.h"
 #include "server/base/single_task.h"
 #include "softlookup/admin/v1/admin.pb.h"
@@ -39,6 +40,18 @@ class Backups {
 
   // Returns the backups that are complete, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> List() const;
+
+  // The next three are about the backup of a request whose field `backup` has its name. Returns the
+  // backup. BACKUPS_DISABLED, INVALID_NAME, or BACKUP_NOT_FOUND. DATA_LOSS if its manifest cannot
+  // be read.
+  absl::StatusOr<admin::v1::Backup> Find(const std::string& name) const;
+  // Reads all files of the backup, and compares them with its manifest. Errors: those of
+  // BackupDirectory::Check().
+  absl::Status Check(const std::string& name, const CancelToken& cancel) const {
+    return directory_.Check(name, cancel);
+  }
+  // Returns the path of the backup.
+  std::string DirectoryOf(const std::string& name) const { return directory_.DirectoryOf(name); }
 
  private:
   absl::Status CheckEnabled() const;

@@ -50,6 +50,8 @@ constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
      Access::kAdmin, kChanges, kAudited},
     {Method::kListBackups, "/softlookup.admin.v1.Admin/ListBackups", "ListBackups", Access::kAdmin,
      kReads, kAudited},
+    {Method::kRestoreStore, "/softlookup.admin.v1.Admin/RestoreStore", "RestoreStore",
+     Access::kAdmin, kChanges, kAudited},
     {Method::kHealthCheck, "/grpc.health.v1.Health/Check", "HealthCheck", Access::kNone, kReads,
      kNotAudited},
     {Method::kHealthWatch, "/grpc.health.v1.Health/Watch", "HealthWatch", Access::kNone, kReads,

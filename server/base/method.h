@@ -29,11 +29,12 @@ enum class Method : std::uint8_t {
   kGetWriter,
   kCreateBackup,
   kListBackups,
+  kRestoreStore,
   kHealthCheck,
   kHealthWatch,
   kReflection,
 };
-inline constexpr std::size_t kMethodCount = 22;
+inline constexpr std::size_t kMethodCount = 23;
 
 // The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
 // identified.

@@ -51,7 +51,8 @@ class CallGate {
   // the caller's rate refuses the rows, what was taken from the tenant's rates stays taken. Errors:
   // UNAUTHENTICATED, PERMISSION_DENIED, TENANT_RATE or IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
-  // As Enter(), for a call that renames `store` to `new_name`: the caller needs the role for both.
+  // As Enter(), for a call that renames `store` to `new_name`, or restores it as `new_name`: the
+  // caller needs the role for both.
   // Takes one request from the rate of each name's tenant, or only one if both names have the same
   // tenant. If the second tenant's rate refuses, what was taken from the first stays taken.
   absl::Status EnterRename(absl::string_view store, absl::string_view new_name);

@@ -50,6 +50,7 @@ struct CallLimiters {
   UnsentAnswers unsent_answers;
   StoreCreations store_creations;
   SingleTask compaction;  // Runs the work of a CompactStore call.
+  SingleTask restore;     // Runs the work of a RestoreStore call.
   // Declared last, so that it is destroyed first. Its destructor runs the waiting tasks, and these
   // may use the other members.
   Workers workers;

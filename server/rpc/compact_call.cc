@@ -2,15 +2,12 @@
 
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/base/single_task.h"
-#include "server/rpc/status.h"
+#include "server/rpc/call_stop.h"
 #include "server/rpc/store_codec.h"
 #include "server/rpc/unary_call.h"
 #include "softlookup/v1/store.pb.h"
@@ -26,60 +23,19 @@ class CompactCall final : public MessageCall<v1::CompactStoreRequest, v1::Compac
   CompactCall(std::unique_ptr<Call> call, Engine& engine)
       : MessageCall(std::move(call), RunOn::kWorker),
         engine_(engine),
-        stop_(std::make_shared<Stop>(this->call())) {}
+        stop_(std::make_shared<CallStop>(this->call())) {}
 
   ~CompactCall() override { stop_->Detach(); }
 
   void OnCancel() override { stop_->Cancel(); }
 
  private:
-  // Ends the work early. May outlive the call.
-  class Stop final : public DrainableStream {
-   public:
-    explicit Stop(Call& call) : cancel_(call.deadline()), call_(&call) {}
-    // Call this before the CompactCall is deleted. `call_` is not used after that.
-    void Detach() {
-      absl::MutexLock lock(&mutex_);
-      call_ = nullptr;
-    }
-    const CancelToken& cancel() const { return cancel_; }
-    // Ends the work for its client.
-    void Cancel() { cancel_.Cancel(); }
-    void Drain() override {
-      absl::MutexLock lock(&mutex_);
-      End(ShuttingDown());
-    }
-    void Recheck() override {
-      absl::MutexLock lock(&mutex_);
-      if (call_ == nullptr) return;
-      if (const absl::Status status = call_->gate().Recheck(); !status.ok()) End(status);
-    }
-    // Returns the status to answer if the work ended with `status`, an error: the cause, if the
-    // server ended the work.
-    absl::Status CauseOf(const absl::Status& status) {
-      absl::MutexLock lock(&mutex_);
-      return absl::IsCancelled(status) && !cause_.ok() ? cause_ : status;
-    }
-
-   private:
-    // Ends the work because of `cause`. The first cause stays.
-    void End(const absl::Status& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (cause_.ok()) cause_ = cause;
-      cancel_.Cancel();
-    }
-
-    CancelToken cancel_;
-    absl::Mutex mutex_;
-    Call* call_ ABSL_GUARDED_BY(mutex_);
-    absl::Status cause_ ABSL_GUARDED_BY(mutex_);  // Not OK: why the server ended the work.
-  };
-
   void Run() override;
   absl::Status Prepare();
   absl::Status Compact();
 
   Engine& engine_;
-  const std::shared_ptr<Stop> stop_;
+  const std::shared_ptr<CallStop> stop_;
 };
 
 absl::Status CompactCall::Prepare() {

@@ -14,15 +14,24 @@ namespace softlookup::server {
 MessageScans::MessageScans(const Limits& limits) {
   const MessageScan::CountLimits counts = ContractCountLimits(limits);
   for (const google::protobuf::Descriptor* type :
-       {v1::CreateStoreRequest::descriptor(), v1::GetStoreRequest::descriptor(),
-        v1::ListStoresRequest::descriptor(), v1::UpdateStoreRequest::descriptor(),
-        v1::RenameStoreRequest::descriptor(), v1::CompactStoreRequest::descriptor(),
-        v1::DeleteStoreRequest::descriptor(), v1::AppendRequest::descriptor(),
-        v1::ReadRowsRequest::descriptor(), v1::DeleteRowsRequest::descriptor(),
-        v1::LookupRequest::descriptor(), v1::AttendRequest::descriptor(),
-        v1::GetMemoryRequest::descriptor(), v1::WatchMemoryRequest::descriptor(),
-        v1::GetWriterRequest::descriptor(), admin::v1::CreateBackupRequest::descriptor(),
+       {v1::CreateStoreRequest::descriptor(),
+        v1::GetStoreRequest::descriptor(),
+        v1::ListStoresRequest::descriptor(),
+        v1::UpdateStoreRequest::descriptor(),
+        v1::RenameStoreRequest::descriptor(),
+        v1::CompactStoreRequest::descriptor(),
+        v1::DeleteStoreRequest::descriptor(),
+        v1::AppendRequest::descriptor(),
+        v1::ReadRowsRequest::descriptor(),
+        v1::DeleteRowsRequest::descriptor(),
+        v1::LookupRequest::descriptor(),
+        v1::AttendRequest::descriptor(),
+        v1::GetMemoryRequest::descriptor(),
+        v1::WatchMemoryRequest::descriptor(),
+        v1::GetWriterRequest::descriptor(),
+        admin::v1::CreateBackupRequest::descriptor(),
         admin::v1::ListBackupsRequest::descriptor(),
+        admin::v1::RestoreStoreRequest::descriptor(),
         grpc::health::v1::HealthCheckRequest::descriptor(),
         grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()}) {
     scans_.emplace(type, std::make_unique<MessageScan>(*type, counts));

@@ -11,8 +11,8 @@
 namespace softlookup::server {
 
 // A call that may last as long as its client likes, a unary lookup's wait for a revision, or the
-// work of a CompactStore call. The server must be able to end it: it could delay the server's stop,
-// or outlast its caller's rights.
+// work of a CompactStore or RestoreStore call. The server must be able to end it: it could delay
+// the server's stop, or outlast its caller's rights.
 class DrainableStream {
  public:
   virtual ~DrainableStream() = default;

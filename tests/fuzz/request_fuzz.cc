@@ -136,6 +136,7 @@ const std::vector<RequestType>& Types() {
       TypeOf<grpc::reflection::v1alpha::ServerReflectionRequest>(),
       TypeOf<v1::RenameStoreRequest>(),
       TypeOf<v1::CompactStoreRequest>(),
+      TypeOf<admin::v1::RestoreStoreRequest>(),
   };
   return *types;
 }

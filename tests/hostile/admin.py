@@ -55,6 +55,38 @@ def backups_cancelled(ctx):
     ctx.expect(ctx.call("ListBackups", b"", deadline=ctx.patience(10)), contract.OK)
 
 
+@case("admin/RestoreStore: every nasty name in every field", short=True, fresh=True, flags=fresh_directories)
+def restore_names(ctx):
+    ctx.expect(ctx.call("CreateBackup", new("CreateBackupRequest", **{"name": "whole"})), contract.OK)
+    for title, name, of_store in names.NASTY:
+        for field in ("backup", "store", "name"):
+            outcome = ctx.call("RestoreStore", new("RestoreStoreRequest", **{
+                "backup": "whole", "store": "s", "name": "t", field: name}))
+            if field == "backup" and name == "-rf":
+                expected = (contract.NOT_FOUND, "BACKUP_NOT_FOUND")  # A backup may begin with a hyphen.
+            elif field != "backup" and (of_store or (field, name) == ("name", "")):
+                expected = (contract.NOT_FOUND, "STORE_NOT_FOUND")  # The backup has no store at all.
+            else:
+                expected = (contract.INVALID_ARGUMENT, "INVALID_NAME")
+            ctx.expect(outcome, *expected, what=f"{field}: {title}")
+    ctx.check(os.listdir(ctx.workspace.path("backups")) == ["whole"], "a file was made")
+    names.check_nothing_is_forged(ctx)
+
+
+@case("admin/RestoreStore: begun and cancelled 100 times", fresh=True, flags=fresh_directories, seconds=60)
+def restores_cancelled(ctx):
+    ctx.expect(ctx.call("CreateStore", contract.METHODS["CreateStore"].valid), contract.OK)
+    ctx.expect(ctx.call("CreateBackup", new("CreateBackupRequest", **{"name": "whole"})), contract.OK)
+    connection = ctx.connect()
+    for i in range(100):
+        call = ctx.start("RestoreStore", connection=connection)
+        call.send(new("RestoreStoreRequest", backup="whole", store="made", name=f"r{i}")
+                  .SerializeToString(), end=True)
+        connection.poll(0.002)
+        call.reset()
+    ctx.expect(ctx.call("ListStores", b"", deadline=ctx.patience(10)), contract.OK)
+
+
 def http(ctx, data, seconds=4.0):
     """What the HTTP port answers to bytes; None if it keeps the connection open."""
     with socket.create_connection(ctx.server.http_address, timeout=seconds * ctx.scale) as sock:

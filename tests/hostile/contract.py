@@ -123,4 +123,7 @@ METHODS = {method.name: method for method in (
            code=FAILED_PRECONDITION),
     Method(ADMIN_SERVICE, "ListBackups", lambda: new("ListBackupsRequest"),
            code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "RestoreStore", lambda: new(
+        "RestoreStoreRequest", backup="b", store="nobody/s", name="nobody/t"),
+           code=FAILED_PRECONDITION),
 )}

@@ -15,6 +15,7 @@ EMPTY_REQUESTS = {
     "Attend": (contract.OK, contract.INVALID_ARGUMENT),
     "CreateBackup": contract.FAILED_PRECONDITION,
     "ListBackups": contract.FAILED_PRECONDITION,
+    "RestoreStore": contract.FAILED_PRECONDITION,
 }
 
 

@@ -347,8 +347,8 @@ TEST_F(BackupTest, AnEmptyDirectoryAndWhatAnAttemptLeftAreReplaced) {
 
 TEST(BackupsDisabledTest, AServerWithoutADirectoryForBackupsSaysSo) {
   const ServerProcess server;
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"backup", "create"}, {"backup", "list"}}) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"backup", "create"}, {"backup", "list"}, {"backup", "restore-store", "b", "s"}}) {
     const CommandResult refused = RunTool(server, arguments);
     EXPECT_EQ(refused.exit_code, kRefused);
     EXPECT_THAT(refused.err, HasSubstr("BACKUPS_DISABLED"));

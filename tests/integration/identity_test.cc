@@ -75,6 +75,7 @@ std::vector<MethodCase> Methods(const std::string& store) {
       {contract + "DeleteStore", kManage, AboutName<v1::DeleteStoreRequest>(store + "/none")},
       {"/softlookup.admin.v1.Admin/CreateBackup", kAdmin, ""},
       {"/softlookup.admin.v1.Admin/ListBackups", kAdmin, ""},
+      {"/softlookup.admin.v1.Admin/RestoreStore", kAdmin, ""},
       {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kAdmin, ""},
       {"/grpc.health.v1.Health/Check", kNobody, ""},
       {"/grpc.health.v1.Health/Watch", kNobody, ""},

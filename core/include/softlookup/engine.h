@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -179,6 +180,19 @@ struct CompactionResult {
   std::uint64_t block_count = 0;   // Blocks that lost rows.
   std::uint64_t dropped_rows = 0;  // Deleted rows that are gone.
   StoreInfo store;                 // The store afterwards.
+};
+
+// A store to take from a copy of the stores of an engine.
+struct StoreRestore {
+  std::string directory;  // What Engine::CopyTo() made. It is only read.
+  std::string store;      // The store's name there.
+  std::string name;       // The name that it gets. Empty: the same.
+  // The next two may be empty. An error ends the restore, and is returned. The first is called
+  // before anything in the directory is read, once the names are found to be right, and the new one
+  // free. The second is called once the store is loaded, and before it is copied, with what it will
+  // be.
+  std::function<absl::Status()> check_directory;
+  std::function<absl::Status(const StoreInfo&)> check_store;
 };
 
 // Reads rows of one snapshot, in position order. Not thread-safe.
@@ -386,6 +400,20 @@ class Engine {
   //
   // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;
+
+  // Adds a store of such a copy to the stores, as it was then: its rows with their positions, ids
+  // and labels, deleted rows, writers, memories, settings, creation time and revision. Only its
+  // name may be another. Checks the store's records, and then copies them. Blocks as long as that
+  // takes; other calls go on meanwhile. Waits while too many bytes of writes wait. Nobody sees the
+  // store before it is whole and on the disk. After an error, or once `cancel` ends the work,
+  // nothing of it is left.
+  //
+  // STORE_NOT_FOUND if the copy has no store of that name. STORE_EXISTS if there is a store of the
+  // new name, also if it came meanwhile. TOO_MANY_STORES and MEMORY_LIMIT as for a new store and
+  // its rows. DATA_LOSS if the store or the copy is damaged. STORAGE_FAILED if the copy cannot be
+  // read. Also the errors of the checks in `restore`.
+  virtual absl::StatusOr<StoreInfo> RestoreStore(const StoreRestore& restore,
+                                                 const CancelToken& cancel) = 0;
 };
 
 }  // namespace softlookup

@@ -378,6 +378,29 @@ TEST(FormatTest, OpensWhatEarlierVersionsWrote) {
   EXPECT_GE(count, 3);
 }
 
+TEST(FormatTest, RestoresStoresOfCopiesThatEarlierVersionsWrote) {
+  for (const auto& version : fs::directory_iterator(SOFTLOOKUP_GOLDEN_STORAGE)) {
+    SCOPED_TRACE(version.path());
+    const TemporaryDirectory directory;
+    const std::string copy = directory.path() + "/copy", data = directory.path() + "/data";
+    fs::copy(version.path(), copy, fs::copy_options::recursive);
+    const int number = std::stoi(version.path().filename().string().substr(1));
+    std::vector<std::string> stores = {"rows", "settings"};
+    if (number >= 2) stores.insert(stores.end(), {"bfloat16", "int8"});
+    if (number >= 3) stores.push_back("compacted");
+    {
+      const auto engine = Open(data);
+      ASSERT_NE(engine, nullptr);
+      for (const std::string& store : stores) {
+        const auto restored =
+            engine->RestoreStore({.directory = copy, .store = store}, CancelToken());
+        EXPECT_THAT(restored, IsOk()) << store;
+      }
+    }
+    CheckHistory(data, number);
+  }
+}
+
 TEST(FormatTest, OpensWhatThisVersionWrites) {
   const char* golden = std::getenv("SOFTLOOKUP_WRITE_GOLDEN");
   const TemporaryDirectory directory;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -185,6 +186,41 @@ TEST_F(TableWritesTest, AReplacedStoreCountsUntilItsLastSnapshotIsGone) {
   held = nullptr;
   EXPECT_EQ(stores_.budget.store_bytes(), BytesOf("b"));
   Create("c");  // Two are allowed.
+}
+
+// A store whose other records are in the log already.
+TEST_F(TableWritesTest, AnAddedStoreCountsTheBytesThatWereReservedForIt) {
+  const auto store = std::make_shared<Store>(
+      ++number_,
+      std::make_unique<StoreEditor>(StoreConfig{.name = "a", .key_dim = 1, .value_dim = 1}),
+      absl::UnixEpoch(), [](auto task) { task(); });
+  const auto bytes = static_cast<std::int64_t>(store->snapshot()->byte_size());
+  stores_.compaction_queue.Open();
+  const auto add = [&](std::optional<ByteBudget::Reserved>& reserved) {
+    reserved.emplace(stores_.budget, bytes);
+    return MakeAddStore(stores_, store, reserved, /*store_count_max=*/2, [](auto) {});
+  };
+  {
+    std::optional<ByteBudget::Reserved> reserved;
+    const std::unique_ptr<Write> refused_by_log = add(reserved);
+    ASSERT_THAT(refused_by_log->Stage(nullptr), IsOk());
+    EXPECT_EQ(stores_.budget.used_bytes(), bytes);
+    EXPECT_EQ(Find("a"), nullptr) << "nobody sees it before it is published";
+    refused_by_log->Rollback();
+    EXPECT_EQ(stores_.budget.used_bytes(), 0);
+  }
+  std::optional<ByteBudget::Reserved> reserved;
+  const std::unique_ptr<Write> added = add(reserved);
+  ASSERT_THAT(added->Stage(nullptr), IsOk());
+  added->Publish();
+  EXPECT_EQ(stores_.budget.store_bytes(), bytes);
+  EXPECT_EQ(stores_.budget.used_bytes(), bytes);
+  EXPECT_EQ(stores_.totals.stores(), 1);
+  EXPECT_EQ(Find("a"), store);
+  EXPECT_EQ(Find("a")->create_time(), absl::UnixEpoch());
+  EXPECT_EQ(stores_.compaction_queue.Take(), store);
+  std::optional<ByteBudget::Reserved> more;
+  EXPECT_EQ(ReasonOf(add(more)->Stage(nullptr)), "STORE_EXISTS");
 }
 
 TEST_F(TableWritesTest, ARenameIsNotRefusedForTheBytesOfItsName) {

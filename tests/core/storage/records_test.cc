@@ -27,6 +27,7 @@ TEST(RecordsTest, KeysHaveTheBytesOfTheFormat) {
   EXPECT_EQ(Hex(FormatKey()), "000000000000000000");
   EXPECT_EQ(Hex(EncodeFormat()), "01000000");
   EXPECT_EQ(Hex(KeyOfName(0x0102)), "0000000000000000010000000000000102");
+  EXPECT_EQ(Hex(KeyOfUnfinished(0x0102)), "0000000000000000020000000000000102");
   EXPECT_EQ(Hex(EncodeKey({.store = 0x0102, .kind = RecordKind::kConfig})), "000000000000010201");
   EXPECT_EQ(Hex(EncodeKey({.store = 1, .kind = RecordKind::kRows, .number = 0x0a0b})),
             "0000000000000001050000000000000a0b");
@@ -34,7 +35,21 @@ TEST(RecordsTest, KeysHaveTheBytesOfTheFormat) {
             "00000000000000010677");
 }
 
+TEST(RecordsTest, AMarkTellsItsStore) {
+  const KeyRange marks = KeysOfUnfinished(), names = KeysOfNames();
+  for (const std::uint64_t store :
+       {std::uint64_t{1}, std::uint64_t{0x0102}, ~std::uint64_t{0} - 1}) {
+    const std::string key = KeyOfUnfinished(store);
+    EXPECT_TRUE(marks.begin <= key && key < marks.end) << store;
+    EXPECT_TRUE(names.end <= key && key < KeysOfAllStores().begin) << store;
+    EXPECT_EQ(ParseUnfinishedKey(key).value_or(0), store);
+    EXPECT_EQ(StoreOfKey(key), 0u);
+  }
+  EXPECT_THAT(ParseUnfinishedKey(KeyOfUnfinished(1) + "x"), StatusIs(kDataLoss, "unfinished"));
+}
+
 TEST(RecordsTest, ValuesHaveTheBytesOfTheFormat) {
+  EXPECT_EQ(Hex(EncodeUnfinished()), "01");
   EXPECT_EQ(Hex(EncodeName("s")),
             "01"
             "0100000073");

@@ -10,8 +10,10 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -21,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::softlookup::testing::IsOk;
+using ::softlookup::testing::StatusIs;
 using ::softlookup::testing::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -169,6 +172,62 @@ TEST_F(BackupDirectoryTest, WhatACrashLeftGoesWithTheNextBackup) {
   EXPECT_THAT(Entries(), ElementsAre(".other", "cut", "stranger"));
 }
 
+TEST_F(BackupDirectoryTest, AFileThatIsNotAsItWasBackedUpIsNamed) {
+  ASSERT_THAT(Make("one"), IsOk());
+  const CancelToken cancel;
+  EXPECT_THAT(backups_.Check("one", cancel), IsOk());
+  EXPECT_EQ(backups_.DirectoryOf("one"), Path("one"));
+  for (const char* text : {"abd", "abcd", ""}) {
+    std::ofstream(Path("one/data")) << text;
+    const absl::Status damaged = backups_.Check("one", cancel);
+    EXPECT_THAT(damaged, StatusIs(absl::StatusCode::kDataLoss, "Backup one is damaged: data "));
+    EXPECT_THAT(MetadataOf(damaged),
+                ElementsAre(std::pair("backup", "one"), std::pair("file", "data")));
+  }
+  fs::remove(Path("one/data"));
+  EXPECT_THAT(backups_.Check("one", cancel),
+              StatusIs(absl::StatusCode::kDataLoss, "data is missing"));
+}
+
+TEST_F(BackupDirectoryTest, OnlyAManifestOfAKnownFormatThatNamesItsOwnFilesIsBelieved) {
+  ASSERT_THAT(Make("one"), IsOk());
+  PutDirectory(".", "outside", "abc");
+  const CancelToken cancel;
+  for (const char* manifest :
+       {R"({"format": 3, "files": [{"name": "data", "byte_size": "3"}]})",
+        R"({"format": 0, "files": [{"name": "data", "byte_size": "3"}]})", R"({"format": 2})",
+        R"({"format": 2, "files": [{"name": "data", "byte_size": "3"}]})", "half of {",
+        R"({"format": 1, "files": [{"name": "../outside", "byte_size": "3"}]})",
+        R"({"format": 1, "files": [{"name": "..", "byte_size": "3"}]})"}) {
+    PutDirectory("one", "BACKUP.json", manifest);
+    EXPECT_THAT(backups_.Check("one", cancel),
+                StatusIs(absl::StatusCode::kDataLoss, "Backup one is damaged: "))
+        << manifest;
+  }
+  // A backup of format 1 has no checksums.
+  PutDirectory("one", "BACKUP.json",
+               R"({"format": 1, "files": [{"name": "data", "byte_size": "3"}]})");
+  EXPECT_THAT(backups_.Check("one", cancel), IsOk());
+}
+
+TEST_F(BackupDirectoryTest, ABackupThatIsNotThereIsNotFound) {
+  const CancelToken cancel;
+  EXPECT_EQ(ReasonOf(backups_.Get("one").status()), "BACKUP_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(backups_.Check("one", cancel)), "BACKUP_NOT_FOUND");
+  PutDirectory("stranger", "CURRENT", "MANIFEST-000001");
+  EXPECT_THAT(backups_.Get("stranger"),
+              StatusIs(absl::StatusCode::kNotFound, "no backup stranger"));
+  ASSERT_THAT(Make("one"), IsOk());
+  EXPECT_EQ(backups_.Get("one")->name(), "one");
+}
+
+TEST_F(BackupDirectoryTest, ACancelEndsTheCheck) {
+  ASSERT_THAT(Make("one"), IsOk());
+  CancelToken cancel;
+  cancel.Cancel();
+  EXPECT_EQ(backups_.Check("one", cancel).code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(BackupDirectoryTest, ABackupIsNoDataDirectory) {
   ASSERT_THAT(Make("one"), IsOk());
   EXPECT_EQ(CheckIsNoBackup(Path("one")).code(), absl::StatusCode::kFailedPrecondition);
@@ -179,12 +238,12 @@ TEST_F(BackupDirectoryTest, ABackupIsNoDataDirectory) {
 TEST(BackupNameTest, IsUpTo64CharactersAndNotHidden) {
   const std::string longest(64, 'x');
   for (const std::string& name : {longest, std::string("a"), std::string("A-9_.z")}) {
-    EXPECT_THAT(CheckBackupName(name), IsOk()) << name;
+    EXPECT_THAT(CheckBackupName("name", name), IsOk()) << name;
   }
   for (const std::string& name :
        {longest + "x", std::string(), std::string(".hidden"), std::string("a/b"),
         std::string("a b"), std::string("ä"), std::string("a\0b", 3)}) {
-    const absl::Status status = CheckBackupName(name);
+    const absl::Status status = CheckBackupName("name", name);
     EXPECT_EQ(ReasonOf(status), "INVALID_NAME") << name;
     EXPECT_THAT(MetadataOf(status), ::testing::Contains(std::pair("field", "name"))) << name;
   }

@@ -115,6 +115,7 @@ TEST_F(BackupsTest, WithoutADirectoryThereAreNone) {
   ASSERT_TRUE(answer.is_there());
   EXPECT_EQ(ReasonOf(answer.Await().status()), "BACKUPS_DISABLED");
   EXPECT_EQ(ReasonOf(backups.List().status()), "BACKUPS_DISABLED");
+  EXPECT_EQ(ReasonOf(backups.Find("one").status()), "BACKUPS_DISABLED");
 }
 
 }  // namespace

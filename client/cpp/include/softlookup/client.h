@@ -30,11 +30,11 @@ namespace softlookup {
 // Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
 // ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
 // request has `writer` and `sequence`, because the server then applies it exactly once.
-// CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows, CreateBackup and
-// any other Append are sent once. If the answer is lost, such a call may or may not have taken
-// effect. ReadRows and WatchMemory are sent once, because only their caller knows after which row
-// or memory to go on. An AppendStream with a writer is bounded by its own outage_max instead of
-// attempts_max.
+// CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows, CreateBackup,
+// RestoreStore and any other Append are sent once. If the answer is lost, such a call may or may
+// not have taken effect. ReadRows and WatchMemory are sent once, because only their caller knows
+// after which row or memory to go on. An AppendStream with a writer is bounded by its own
+// outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
@@ -269,6 +269,17 @@ class Client {
 
   // Returns the server's complete backups, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> ListBackups(const CallOptions& call = {});
+
+  // Brings the store `store` of the server's backup `backup` into the server, and returns it as it
+  // is there, without the elements of its matrices. It gets the name `name`, or, if that is empty,
+  // the name that it had. The call takes as long as reading the backup and writing the store, so
+  // the deadline must allow for that. If the deadline passes, nothing of the store stays. Sent
+  // once: if the answer is lost, GetStore() tells whether the store is there. NotFound if there is
+  // no such backup, or no such store in it. AlreadyExists if the server has a store of the new
+  // name. DataLoss if the backup is damaged. ResourceExhausted with the reason RESTORE_IN_PROGRESS
+  // while the server restores a store.
+  absl::StatusOr<v1::Store> RestoreStore(std::string_view backup, std::string_view store,
+                                         std::string_view name = {}, const CallOptions& call = {});
 
   // Returns whether the server takes calls. If `service` is not empty, returns whether this one
   // gRPC service does, such as "softlookup.v1.SoftLookup".

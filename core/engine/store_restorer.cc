@@ -1,0 +1,237 @@
+#include "core/engine/store_restorer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/engine/load_stores.h"
+#include "core/engine/put_records.h"
+#include "core/engine/table_writes.h"
+#include "core/engine/validate.h"
+#include "core/storage/records.h"
+#include "core/store/stored_blocks.h"
+
+namespace softlookup {
+namespace {
+
+// A write takes no more records once it has this many bytes. Other writes wait for it.
+constexpr std::int64_t kCopiedBytesPerWrite = std::int64_t{4} << 20;
+// How long the copy waits before it tries again, if the committer has too many writes waiting.
+constexpr absl::Duration kQueueRetryDelay = absl::Milliseconds(10);
+
+// A write that changes records of the log and nothing else.
+class RecordsWrite final : public Write {
+ public:
+  RecordsWrite(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
+               absl::AnyInvocable<void(absl::Status)> callback)
+      : put_(put), bytes_(bytes), callback_(std::move(callback)) {}
+
+  absl::Status Stage(LogBatch* batch) override {
+    if (batch != nullptr) put_(*batch);
+    return absl::OkStatus();
+  }
+  void Publish() override {}
+  void Rollback() override {}
+  void Answer(absl::Status status) override { callback_(std::move(status)); }
+  std::int64_t bytes() const override { return bytes_; }
+
+ private:
+  const absl::FunctionRef<void(LogBatch&)> put_;
+  const std::int64_t bytes_;
+  absl::AnyInvocable<void(absl::Status)> callback_;
+};
+
+// Calls post(callback), which posts a write and returns whether the committer took it, until the
+// committer takes it. Then waits for the write, and returns its answer. Ends the attempts, but not
+// the write, by `cancel`, if that is not null.
+template <typename Result, typename Post>
+Result PostAndWait(const CancelToken* cancel, const Post& post) {
+  for (;;) {
+    if (cancel != nullptr) SOFTLOOKUP_RETURN_IF_ERROR(cancel->Check());
+    std::optional<Result> result;
+    absl::Notification answered;
+    const bool posted = post([&](Result answer) {
+      result = std::move(answer);
+      answered.Notify();
+    });
+    if (posted) {
+      answered.WaitForNotification();
+      return *std::move(result);
+    }
+    absl::SleepFor(kQueueRetryDelay);
+  }
+}
+
+const std::string& NewNameOf(const StoreRestore& restore) {
+  return restore.name.empty() ? restore.store : restore.name;
+}
+
+// Returns the name in the configuration of store `number`. Empty if that cannot be read.
+std::string NameInConfig(std::uint64_t number, const CommitLog& log) {
+  std::string name;
+  const std::string begin = EncodeKey({.store = number, .kind = RecordKind::kConfig});
+  const std::string end = EncodeKey({.store = number, .kind = RecordKind::kRevision});
+  log.Scan(begin, end,
+           [&](absl::string_view, absl::string_view value) -> absl::Status {
+             SOFTLOOKUP_ASSIGN_OR_RETURN(const ConfigRecord record, ParseConfig(value));
+             name = record.config.name;
+             return absl::OkStatus();
+           })
+      .IgnoreError();
+  return name;
+}
+
+// Returns the store `name` of `log`. The error names some of the stores that there are.
+absl::StatusOr<NamedStore> FindStoreIn(const CommitLog& log, const std::string& name) {
+  constexpr std::size_t kNamesMax = 5;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<NamedStore> stores, StoresIn(log));
+  std::vector<std::string> names;
+  for (NamedStore& store : stores) {
+    // Names are empty if the log has no records of them, or damaged ones.
+    if (store.name.empty()) store.name = NameInConfig(store.store, log);
+    if (store.name == name) return std::move(store);
+    if (!store.name.empty()) names.push_back(store.name);
+  }
+  std::sort(names.begin(), names.end());
+  std::string has = names.empty() ? "" : ", which has ";
+  if (names.size() > kNamesMax) {
+    names.resize(kNamesMax);
+    names.push_back("others");
+  }
+  has += absl::StrJoin(names, ", ");
+  return MakeError(reasons::kStoreNotFound,
+                   absl::StrCat("There is no store \"", name, "\" in the backup", has),
+                   {{"store", name}});
+}
+
+// Returns whether a record belongs to the copy. The configuration and the revision do not: they are
+// put last. Records of rows and blocks beyond the row count do not count
+// (docs/storage_format.md).
+bool IsCopied(const RecordKey& key, std::uint64_t row_count, std::uint64_t block_rows) {
+  switch (key.kind) {
+    case RecordKind::kConfig:
+    case RecordKind::kRevision:
+      return false;
+    case RecordKind::kBlockStart:
+    case RecordKind::kLiveRows:
+      return key.number <= row_count / block_rows && key.number * block_rows < row_count;
+    case RecordKind::kRows:
+      return key.number < row_count;
+    case RecordKind::kWriter:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status StoreRestorer::CheckNames(const StoreRestore& restore) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("store", restore.store));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", NewNameOf(restore)));
+  return stores_.table.CheckNew(NewNameOf(restore), limits_.store_count_max);
+}
+
+absl::StatusOr<StoreInfo> StoreRestorer::Restore(const CommitLog& backup,
+                                                 const StoreRestore& restore, std::uint64_t number,
+                                                 Store::Executor executor,
+                                                 const CancelToken& cancel) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const NamedStore from, FindStoreIn(backup, restore.store));
+
+  std::optional<ByteBudget::Reserved> reserved;
+  // Counts the bytes first and checks them then, so that no other write takes the same room.
+  const auto make_room = [&](std::int64_t bytes) {
+    reserved.reset();
+    reserved.emplace(stores_.budget, bytes);
+    return stores_.budget.Check(/*growth=*/0, bytes);
+  };
+  LoadedStore loaded = LoadStoreAs(from, backup,
+                                   {.store = {.store = number, .name = NewNameOf(restore)},
+                                    .executor = std::move(executor),
+                                    .make_room = make_room,
+                                    .cancel = cancel});
+  if (absl::IsDataLoss(loaded.store.status())) {
+    return MakeError(reasons::kDataLoss,
+                     absl::StrCat("The store \"", restore.store,
+                                  "\" of the backup is damaged: ", loaded.damaged.damage),
+                     {{"store", restore.store}});
+  }
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, std::move(loaded.store));
+  const StoreInfo info = store->info();
+  if (restore.check_store) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_store(info));
+  SOFTLOOKUP_RETURN_IF_ERROR(make_room(static_cast<std::int64_t>(info.byte_size)));
+
+  bool has_begun = false;
+  absl::Cleanup abandon = [&] {
+    if (!has_begun) return;
+    // Where the log refuses this, too, the next start does it.
+    Commit([&](LogBatch& batch) { DeleteUnfinished(number, batch); }, /*bytes=*/0,
+           /*cancel=*/nullptr)
+        .IgnoreError();
+  };
+  if (log_ != nullptr) {
+    SOFTLOOKUP_RETURN_IF_ERROR(Copy(backup, from.store, *store, cancel, has_begun));
+  }
+  absl::StatusOr<StoreInfo> added =
+      PostAndWait<absl::StatusOr<StoreInfo>>(&cancel, [&](WriteCallback<StoreInfo> callback) {
+        return committer_.Post(
+            MakeAddStore(stores_, store, reserved, limits_.store_count_max, std::move(callback)),
+            Committer::MayBlock::kYes);
+      });
+  if (added.ok()) std::move(abandon).Cancel();
+  return added;
+}
+
+absl::Status StoreRestorer::Copy(const CommitLog& backup, std::uint64_t from, const Store& store,
+                                 const CancelToken& cancel, bool& has_begun) {
+  const std::uint64_t row_count = store.snapshot()->row_count();
+  const auto block_rows =
+      static_cast<std::uint64_t>(store.snapshot()->stored_blocks().block_rows());
+  std::vector<std::pair<std::string, std::string>> records;
+  std::int64_t bytes = 0;
+  const auto commit = [&] {
+    const absl::Status status = Commit(
+        [&](LogBatch& batch) {
+          if (!has_begun) PutUnfinished(store.number(), batch);
+          for (const auto& [key, value] : records) batch.Put(key, value);
+          has_begun = true;
+        },
+        bytes, &cancel);
+    records.clear();
+    bytes = 0;
+    return status;
+  };
+  const KeyRange keys = KeysOfStore(from);
+  SOFTLOOKUP_RETURN_IF_ERROR(backup.Scan(
+      keys.begin, keys.end, [&](absl::string_view key, absl::string_view value) -> absl::Status {
+        SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
+        SOFTLOOKUP_ASSIGN_OR_RETURN(RecordKey record, ParseKey(key));
+        if (!IsCopied(record, row_count, block_rows)) return absl::OkStatus();
+        record.store = store.number();
+        records.emplace_back(EncodeKey(record), std::string(value));
+        bytes += static_cast<std::int64_t>(key.size() + value.size());
+        return bytes < kCopiedBytesPerWrite ? absl::OkStatus() : commit();
+      }));
+  return records.empty() ? absl::OkStatus() : commit();
+}
+
+absl::Status StoreRestorer::Commit(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
+                                   const CancelToken* cancel) {
+  return PostAndWait<absl::Status>(cancel, [&](absl::AnyInvocable<void(absl::Status)> callback) {
+    return committer_.Post(std::make_unique<RecordsWrite>(put, bytes, std::move(callback)),
+                           Committer::MayBlock::kYes);
+  });
+}
+
+}  // namespace softlookup

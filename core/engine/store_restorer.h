@@ -1,0 +1,60 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_STORE_RESTORER_H_
+#define SOFTLOOKUP_CORE_ENGINE_STORE_RESTORER_H_
+
+#include <cstdint>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/cancellation.h"
+#include "core/base/limits.h"
+#include "core/engine/committer.h"
+#include "core/engine/counted_stores.h"
+#include "core/storage/commit_log.h"
+#include "core/store/store.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+// Brings a store of a backup's log into the engine. First loads it, which checks its records. Then
+// copies the records to the engine's log, in writes of a few MiB, between which other writes come.
+// The last write gives the store its name. Until then the store is unfinished (leftovers.h), and
+// only its bytes show, in the budget. Thread-safe.
+class StoreRestorer {
+ public:
+  // `log` is null if nothing outlives the process. The arguments must outlive this object.
+  StoreRestorer(const Limits& limits, CountedStores& stores, const CommitLog* log,
+                Committer& committer)
+      : limits_(limits), stores_(stores), log_(log), committer_(committer) {}
+
+  // Checks what can be known before the backup is opened. INVALID_NAME, STORE_EXISTS or
+  // TOO_MANY_STORES. The last write checks the same again, and decides.
+  absl::Status CheckNames(const StoreRestore& restore) const;
+
+  // Does what Engine::RestoreStore() says, after CheckNames(). Does not use `restore.directory`,
+  // whose log is `backup`, nor restore.check_directory(). `number` and `executor` are those of the
+  // new store. Blocks.
+  absl::StatusOr<StoreInfo> Restore(const CommitLog& backup, const StoreRestore& restore,
+                                    std::uint64_t number, Store::Executor executor,
+                                    const CancelToken& cancel);
+
+ private:
+  // Copies the records of the store `from` of `backup` to those of `store`, all but those that make
+  // it a store. Returns whether it has begun, also after an error, in `has_begun`.
+  absl::Status Copy(const CommitLog& backup, std::uint64_t from, const Store& store,
+                    const CancelToken& cancel, bool& has_begun);
+  // Commits what `put` adds to a batch, which has about `bytes`. Waits while too many writes wait,
+  // but no longer than `cancel`, if it is not null.
+  absl::Status Commit(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
+                      const CancelToken* cancel);
+
+  const Limits& limits_;
+  CountedStores& stores_;
+  const CommitLog* const log_;
+  Committer& committer_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_STORE_RESTORER_H_

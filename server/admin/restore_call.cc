@@ -1,0 +1,121 @@
+#include "server/admin/restore_call.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "server/base/single_task.h"
+#include "server/rpc/call_stop.h"
+#include "server/rpc/store_codec.h"
+#include "server/rpc/store_limits.h"
+#include "server/rpc/unary_call.h"
+#include "softlookup/admin/v1/admin.pb.h"
+
+namespace softlookup::server {
+namespace {
+
+// How long a caller should wait if a store is being restored (RESTORE_IN_PROGRESS).
+constexpr absl::Duration kRestoreRetryDelay = absl::Seconds(5);
+
+class RestoreStoreCall final
+    : public MessageCall<admin::v1::RestoreStoreRequest, admin::v1::RestoreStoreResponse> {
+ public:
+  RestoreStoreCall(std::unique_ptr<Call> call, Engine& engine, const Backups& backups)
+      : MessageCall(std::move(call), RunOn::kWorker),
+        engine_(engine),
+        backups_(backups),
+        stop_(std::make_shared<CallStop>(this->call())) {}
+
+  ~RestoreStoreCall() override { stop_->Detach(); }
+
+  void OnCancel() override { stop_->Cancel(); }
+
+ private:
+  void Run() override;
+  absl::Status Prepare();
+  absl::StatusOr<StoreInfo> Restore();
+  // Restores the store, and logs how that ended.
+  absl::Status RestoreAndLog();
+
+  // The name that the store gets.
+  const std::string& name() const {
+    return request_.name().empty() ? request_.store() : request_.name();
+  }
+
+  Engine& engine_;
+  const Backups& backups_;
+  const std::shared_ptr<CallStop> stop_;
+};
+
+absl::Status RestoreStoreCall::Prepare() {
+  CallGate& gate = call().gate();
+  SOFTLOOKUP_RETURN_IF_ERROR(
+      name() == request_.store() ? gate.Enter(name()) : gate.EnterRename(request_.store(), name()));
+  SOFTLOOKUP_RETURN_IF_ERROR(backups_.Find(request_.backup()).status());
+  if (call().limiters().restore.Claim()) return absl::OkStatus();
+  return WithRetryAfter(
+      MakeError(reasons::kRestoreInProgress, "The server is already restoring a store"),
+      kRestoreRetryDelay);
+}
+
+void RestoreStoreCall::Run() {
+  if (const absl::Status status = Prepare(); !status.ok()) return Refuse(status);
+  call().streams().Add(stop_);
+  stop_->Recheck();  // The rights may have been lost before that.
+  call().limiters().restore.Run([this]() -> SingleTask::Finish {
+    absl::Status status = RestoreAndLog();
+    return [this, status = std::move(status)] { Answer(status, response_); };
+  });
+}
+
+absl::StatusOr<StoreInfo> RestoreStoreCall::Restore() {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const auto reservation, call().limiters().store_creations.Reserve(
+                                                          engine_, call().gate().caller(), name()));
+  const StoreRestore restore{
+      .directory = backups_.DirectoryOf(request_.backup()),
+      .store = request_.store(),
+      .name = request_.name(),
+      .check_directory = [this] { return backups_.Check(request_.backup(), stop_->cancel()); },
+      .check_store = [this](const StoreInfo& info) -> absl::Status {
+        SOFTLOOKUP_RETURN_IF_ERROR(
+            CheckStoreBytes(info.config, engine_.limits().message_bytes_max));
+        return CheckStoreGrowth(engine_, call().gate().caller(),
+                                static_cast<std::int64_t>(info.byte_size));
+      }};
+  return engine_.RestoreStore(restore, stop_->cancel());
+}
+
+absl::Status RestoreStoreCall::RestoreAndLog() {
+  const absl::Time begin = absl::Now();
+  const absl::StatusOr<StoreInfo> info = Restore();
+  if (!info.ok()) {
+    const absl::Status status = stop_->CauseOf(info.status());
+    // A wrong name is the caller's fault alone.
+    if (!absl::IsInvalidArgument(status)) {
+      spdlog::warn("restore of a store of backup {}: {}", request_.backup(),
+                   std::string(status.message()));
+    }
+    return status;
+  }
+  spdlog::info("store {} of backup {} restored as {}: {} rows and {} bytes in {:.3f} s",
+               request_.store(), request_.backup(), name(), info->row_count, info->byte_size,
+               absl::ToDoubleSeconds(absl::Now() - begin));
+  call().auditor().CountChange(info->row_count);
+  *response_.mutable_store() = EncodeStore(*info);
+  LeaveNumbersOut(*response_.mutable_store());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void StartRestoreStore(std::unique_ptr<Call> call, Engine& engine, const Backups& backups) {
+  (new RestoreStoreCall(std::move(call), engine, backups))->Start();
+}
+
+}  // namespace softlookup::server
