@@ -24,6 +24,7 @@ constexpr std::array kRejectionReasons = {reasons::kQueueFull.name,
                                           reasons::kRequestBytes.name,
                                           reasons::kTooManyCalls.name,
                                           reasons::kCompactionInProgress.name,
+                                          reasons::kRestoreInProgress.name,
                                           absl::string_view("OTHER")};
 
 }  // namespace

@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "MissingSubcommandOfBackup",
             {"backup"},
-            "a command is missing: create, list, verify, restore (see softlookup backup --help)"},
+            "a command is missing: create, list, verify, restore-store, restore (see softlookup "
+            "backup --help)"},
         Mistake{"MissingDataDirectory",
                 {"backup", "restore", "b"},
                 "DATA_DIRECTORY is required (see softlookup backup restore --help)"},

@@ -194,6 +194,8 @@ constexpr ExpectedReason kReasons[] = {
     {reasons::kDirectoryInUse, "DIRECTORY_IN_USE", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kBackupsDisabled, "BACKUPS_DISABLED", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kBackupInProgress, "BACKUP_IN_PROGRESS", grpc::StatusCode::RESOURCE_EXHAUSTED},
+    {reasons::kBackupNotFound, "BACKUP_NOT_FOUND", grpc::StatusCode::NOT_FOUND},
+    {reasons::kRestoreInProgress, "RESTORE_IN_PROGRESS", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kRowsCompacted, "ROWS_COMPACTED", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kCompactionEndsMemories, "COMPACTION_ENDS_MEMORIES",
      grpc::StatusCode::FAILED_PRECONDITION},
