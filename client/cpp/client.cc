@@ -137,7 +137,7 @@ class Client::Impl {
   absl::Status Call(Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
     const absl::Time deadline = absl::Now() + call.deadline.value_or(options_.deadline);
-    return client_internal::CallWithRetries(options_.retry, repeat, deadline,
+    return client_internal::CallWithRetries(*channel_, options_.retry, repeat, deadline,
                                             [&](grpc::ClientContext* context) {
                                               token_.AddTo(context);
                                               return attempt(context);

@@ -54,7 +54,8 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                           absl::Uniform(random, 0.0, 1.0));
 }
 
-absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
+absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
+                             Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) {
   for (int attempts_made = 1;; ++attempts_made) {
     grpc::ClientContext context;
@@ -62,8 +63,13 @@ absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::T
     absl::Status status = FromGrpcStatus(attempt(&context));
     if (status.ok() || repeat == Repeat::kUnsafe) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
-    if (!delay.has_value() || absl::Now() + *delay >= deadline) return status;
-    absl::SleepFor(*delay);
+    if (!delay.has_value()) return status;
+    const absl::Time next = absl::Now() + *delay;
+    if (next >= deadline) return status;
+    // gRPC connects only while somebody waits for the channel. Without a waiter, it looks at its
+    // attempts to connect every 5 seconds, and calls fail meanwhile with what it saw last.
+    channel.WaitForConnected(absl::ToChronoTime(next));
+    absl::SleepFor(next - absl::Now());
   }
 }
 

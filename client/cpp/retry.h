@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CLIENT_CPP_RETRY_H_
 #define SOFTLOOKUP_CLIENT_CPP_RETRY_H_
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
@@ -41,8 +42,10 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
 
 // Runs `attempt`, a blocking unary call, with a new context each time. Ends when an attempt
 // succeeds, when its failure must not be retried, or when the next attempt would begin after
-// `deadline`. Each context has this deadline. Returns the status of the last attempt.
-absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
+// `deadline`. Each context has this deadline. Returns the status of the last attempt. `channel`
+// must be the one that `attempt` calls; it connects between the attempts.
+absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
+                             Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);
 
 }  // namespace softlookup::client_internal

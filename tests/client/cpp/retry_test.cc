@@ -1,5 +1,7 @@
 #include "client/cpp/retry.h"
 
+#include <grpcpp/channel.h>
+#include <grpcpp/impl/call.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/cord.h"
@@ -76,6 +78,48 @@ TEST(DelayBeforeRetryTest, OtherFailuresAreFinal) {
         DelayBeforeRetry(Options(), 1, absl::Status(code, ""), absl::ZeroDuration(), 0).has_value())
         << code;
   }
+}
+
+// A channel that never connects. Counts how often somebody waits for it.
+class CountingChannel : public grpc::ChannelInterface {
+ public:
+  grpc_connectivity_state GetState(bool try_to_connect) override {
+    tries_to_connect = try_to_connect;
+    return GRPC_CHANNEL_TRANSIENT_FAILURE;
+  }
+
+  bool tries_to_connect = false;
+  int waits = 0;
+
+ private:
+  grpc::internal::Call CreateCall(const grpc::internal::RpcMethod&, grpc::ClientContext*,
+                                  grpc::CompletionQueue*) override {
+    return {};
+  }
+  void PerformOpsOnCall(grpc::internal::CallOpSetInterface*, grpc::internal::Call*) override {}
+  void* RegisterMethod(const char*) override { return nullptr; }
+  void NotifyOnStateChangeImpl(grpc_connectivity_state, gpr_timespec, grpc::CompletionQueue*,
+                               void*) override {}
+  bool WaitForStateChangeImpl(grpc_connectivity_state, gpr_timespec) override {
+    ++waits;
+    return false;
+  }
+};
+
+// gRPC goes on connecting only while somebody waits for the channel.
+TEST(CallWithRetriesTest, WaitsForTheChannelBetweenAttempts) {
+  CountingChannel channel;
+  int attempts = 0;
+  const absl::Status status = CallWithRetries(
+      channel, Options(), Repeat::kSafe, absl::InfiniteFuture(), [&](grpc::ClientContext*) {
+        EXPECT_EQ(channel.waits, attempts);
+        EXPECT_EQ(channel.tries_to_connect, attempts > 0);
+        ++attempts;
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Connection refused");
+      });
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(attempts, Options().attempts_max);
+  EXPECT_EQ(channel.waits, attempts - 1);
 }
 
 }  // namespace
