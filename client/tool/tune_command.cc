@@ -230,7 +230,10 @@ void AddTuneCommand(CLI::App* app, Session* session) {
   tune->footer(
       "Leaves out one row at a time, looks up its key in all other rows, and compares the answer\n"
       "with the row's value. Scans the store once for each row that is left out, each score and\n"
-      "each temperature.");
+      "each temperature.\n\n"
+      "The log-likelihood is the mean of ln(p), where p is the answer's component at the place of\n"
+      "the value's largest one; a p below 1e-5 counts as 1e-5. The perplexity is exp(the mean\n"
+      "entropy of the weights).");
   tune->add_option("STORE", flags->store, "Name of the store")->required();
   tune->add_option("--scores", flags->scores,
                    "Scores to try (default: the store's, else scaled-dot)")
