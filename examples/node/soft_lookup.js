@@ -8,8 +8,8 @@ const util = require('node:util');
 const grpc = require('@grpc/grpc-js');
 const protoLoader = require('@grpc/proto-loader');
 
-const [address = process.env.SOFTLOOKUP_SERVER || '127.0.0.1:7471', protoDirectory = path.join(__dirname, '../../proto')] =
-  process.argv.slice(2);
+const [address = process.env.SOFTLOOKUP_SERVER || '127.0.0.1:7471',
+  protoDirectory = path.join(__dirname, '../../proto')] = process.argv.slice(2);
 const definition = protoLoader.loadSync(
   ['softlookup/v1/soft_lookup.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto'],
   { includeDirs: [protoDirectory], keepCase: true, longs: Number, enums: String, defaults: true });
