@@ -34,6 +34,9 @@ using output::Json;
 using output::Table;
 using output::Word;
 
+// Squared error, as a part of the mean |value|^2, at which the answers are suspicious.
+constexpr double kTooGood = 1e-6;
+
 struct TuneFlags {
   std::string store;
   std::vector<std::string> scores;
@@ -178,6 +181,30 @@ void NoteRange(const std::vector<Setting>& settings, std::size_t best, std::ostr
        << " tried; --temperatures tries others\n";
 }
 
+// Whether the answers of a setting are as good as equal to the values of the rows left out.
+bool IsTooGood(const Tuning& tuning) {
+  double size = 0;  // Mean of |value|^2.
+  for (const LeftOutRow& row : tuning.rows) {
+    for (const float component : row.value.data) {
+      size += static_cast<double>(component) * component / static_cast<double>(tuning.rows.size());
+    }
+  }
+  return std::any_of(tuning.figures.begin(), tuning.figures.end(),
+                     [&](const Figures& each) { return each.squared_error <= kTooGood * size; });
+}
+
+// Says on session.err if the rows that were left out have twins, such as those of a file that was
+// appended twice. The figures then tell nothing. Says nothing if the rows cannot be read.
+void NoteTwins(const Tuning& tuning, const Session& session, Client* client) {
+  if (!IsTooGood(tuning)) return;
+  if (!HaveTwins(tuning.store, tuning.rows, session.StreamDeadline(), client).value_or(false)) {
+    return;
+  }
+  *session.err << "softlookup: each row may have a twin: those that were compared have another row "
+                  "of the same key and value, which answers for them, so the figures tell nothing "
+                  "(was a file appended twice?)\n";
+}
+
 absl::Status WritePlot(const Tuning& tuning, const std::string& path, const Session& session) {
   CLIENT_RETURN_IF_ERROR(WriteFile(path, TuningSvg(tuning)));
   if (!session.json) *session.out << "plot written to " << TerminalText(path) << "\n";
@@ -217,6 +244,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   absl::Status updated = flags.set ? SetBest(tuning, &client) : absl::OkStatus();
   PrintTuning(tuning, flags.set && updated.ok(), session);
   NoteRange(tuning.settings, tuning.best, session.err);
+  NoteTwins(tuning, session, &client);
   if (!flags.plot.empty()) updated.Update(WritePlot(tuning, flags.plot, session));
   return updated;
 }
