@@ -61,7 +61,8 @@ class Progress {
     shown_->Clear();
     *session_.err << "softlookup: nothing is acknowledged, trying again for up to "
                   << absl::FormatDuration(outage_max_) << ": "
-                  << ErrorLine(failure, session_.server, session_.credential_files) << std::endl;
+                  << ErrorLine(AfterAnAnswer(failure), session_.server, session_.credential_files)
+                  << std::endl;
   }
 
   const Session& session_;
@@ -101,7 +102,7 @@ class Sender {
                                "interrupted; rows acknowledged before: ", known.acknowledged_rows)),
                            known);
     }
-    if (!summary.ok()) return AddLossHint(NameRow(summary.status()));
+    if (!summary.ok()) return AddLossHint(NameRow(AfterAnAnswer(summary.status())));
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
@@ -113,11 +114,11 @@ class Sender {
 
  private:
   // Adds to `error` how to append the rows that are not yet written. Adds nothing to a UsageError,
-  // or if the store is deleted after an error. `summary` counts what is written. An `error` that no
-  // signal caused is about the input.
+  // or if the store is deleted after an error. `summary` counts what is written. Without a signal,
+  // `error` is about the input.
   absl::Status AddResumeHint(const absl::Status& error, const AppendSummary& summary) const {
     if (resume_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
-    const char* const first = absl::IsCancelled(error) ? "" : "correct the file; then ";
+    const char* const first = interrupt_.interrupted() ? "" : "correct the file; then ";
     if (!flags_.writer.empty()) {
       return Annotate(error, absl::StrCat(first, "the same command appends the rest"));
     }
