@@ -111,10 +111,10 @@ absl::Status Compact(const CompactFlags& flags, const Session& session) {
   if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store before, client.GetStore(flags.name));
-  CLIENT_ASSIGN_OR_RETURN(
-      const v1::CompactStoreResponse compacted,
-      client.CompactStore(flags.name, {.end_memories = flags.end_memories}, call));
-  PrintCompacted(before, compacted, session);
+  const absl::StatusOr<v1::CompactStoreResponse> compacted =
+      client.CompactStore(flags.name, {.end_memories = flags.end_memories}, call);
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(compacted.status()));
+  PrintCompacted(before, *compacted, session);
   return absl::OkStatus();
 }
 

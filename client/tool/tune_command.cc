@@ -235,9 +235,11 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   tuning.settings = SettingsFrom(flags, tuning.store);
   CLIENT_ASSIGN_OR_RETURN(tuning.by, Decisive(flags, tuning.rows));
   output::WorkProgress progress("row", tuning.rows.size());
-  CLIENT_ASSIGN_OR_RETURN(tuning.figures,
-                          LeaveOneOut(tuning.store, tuning.rows, tuning.settings, &client,
-                                      [&](std::uint64_t done) { progress.Update(done); }));
+  absl::StatusOr<std::vector<Figures>> figures =
+      LeaveOneOut(tuning.store, tuning.rows, tuning.settings, &client,
+                  [&](std::uint64_t done) { progress.Update(done); });
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(figures.status()));
+  tuning.figures = *std::move(figures);
   progress.Clear();
   tuning.best = Best(tuning.figures, tuning.by);
   // Print the figures even if the update failed, because computing them may have taken long.
