@@ -64,6 +64,27 @@ TEST_F(ToolTest, AppendStreamsEveryRowInBatches) {
   EXPECT_THAT(keys, ElementsAre(1, 2));
 }
 
+TEST_F(ToolTest, AnInputWhoseServerIsGoneSaysHowToGoOn) {
+  const grpc::Status gone(grpc::StatusCode::UNAVAILABLE, "gone");
+  service_.stream_append = [&](grpc::ServerContext*, auto*) { return gone; };
+  service_.create_store = [](grpc::ServerContext*, const v1::CreateStoreRequest& request,
+                             v1::Store* store) {
+    *store = request.store();
+    return grpc::Status::OK;
+  };
+  service_.delete_store = [&](grpc::ServerContext*, const auto&, auto*) { return gone; };
+  const TemporaryFile rows("r.csv", "1,0,0\n"), one("one.csv", "1\n");
+  const Outcome appended = Run({"append", "people", "--rows", rows.path()});
+  EXPECT_EQ(appended.exit_code, ExitCode::kUnavailable);
+  EXPECT_THAT(appended.error, HasSubstr("it answered before, so it may have stopped: gone"));
+  EXPECT_THAT(appended.error,
+              HasSubstr("; more rows may be in the store, as row_count of `softlookup store get` "
+                        "tells; --skip-rows N appends all but the first N"));
+  EXPECT_THAT(Run({"import", "copy", "--keys", one.path(), "--values", one.path()}).error,
+              HasSubstr("; copy, which import had made, may still be there: delete it, or append "
+                        "the rest with --append --skip-rows N"));
+}
+
 TEST_F(ToolTest, AppendNeedsExactlyOneKindOfInput) {
   for (const std::vector<std::string>& input : std::vector<std::vector<std::string>>{
            {},
