@@ -18,6 +18,7 @@
 #include "client/cpp/one_connection_pipeline.h"
 #include "client/cpp/resuming_pipeline.h"
 #include "client/cpp/retry.h"
+#include "client/cpp/server_address.h"
 #include "client/cpp/status_macros.h"
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
@@ -34,6 +35,9 @@ constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
 
 absl::Status Validate(std::string_view address, const ClientOptions& options) {
   if (address.empty()) return absl::InvalidArgumentError("the server address is empty");
+  if (client_internal::HasImpossiblePort({address.data(), address.size()})) {
+    return absl::InvalidArgumentError("the port of the server address must be from 1 to 65535");
+  }
   if (options.deadline <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("ClientOptions::deadline must be positive");
   }

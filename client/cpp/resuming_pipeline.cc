@@ -195,6 +195,7 @@ bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::Clien
   if (!delay.has_value() || absl::Now() + *delay >= end) return false;
   {
     absl::MutexLock lock(&mutex_);
+    if (cancelled_) return false;  // `failure` may come from Cancel(): then it is no outage.
     queue_.BeginReconnection(failure);
     summary = queue_.acknowledged();
   }

@@ -74,7 +74,7 @@ class ResumingPipeline final : public AppendPipeline {
   absl::Status Reposition(grpc::ClientContext* context);
   // Counts and reports a reconnection, then waits until the next attempt may be made. The call of
   // `context` ended with `failure`. False if no attempt may be made, then without a report, or if
-  // the stream is cancelled.
+  // the stream is cancelled. If it was cancelled before the call, reports nothing.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
   // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
   absl::Time OutageEnd() const;

@@ -54,7 +54,11 @@ absl::Status CheckInput(const AppendCommandFlags& flags) {
   const bool pair = !input.keys.empty() && !input.values.empty();
   const bool any_of_pair = !input.keys.empty() || !input.values.empty();
   const int kinds = pair + !input.rows.empty() + !input.words.empty() + !flags.inputs.empty();
-  if (kinds != 1 || any_of_pair != pair) {
+  if (any_of_pair + !input.rows.empty() + !input.words.empty() + !flags.inputs.empty() > 1) {
+    return UsageError(
+        "append takes only one of --keys with --values, --rows, --words and --inputs");
+  }
+  if (kinds != 1) {
     return UsageError("append needs --keys with --values, or --rows, or --words, or --inputs");
   }
   const std::vector<std::string> files = {input.keys,         input.values, input.rows,

@@ -61,7 +61,8 @@ class Progress {
     shown_->Clear();
     *session_.err << "softlookup: nothing is acknowledged, trying again for up to "
                   << absl::FormatDuration(outage_max_) << ": "
-                  << ErrorLine(failure, session_.server, session_.credential_files) << std::endl;
+                  << ErrorLine(AfterAnAnswer(failure), session_.server, session_.credential_files)
+                  << std::endl;
   }
 
   const Session& session_;
@@ -101,7 +102,7 @@ class Sender {
                                "interrupted; rows acknowledged before: ", known.acknowledged_rows)),
                            known);
     }
-    if (!summary.ok()) return NameRow(summary.status());
+    if (!summary.ok()) return AddLossHint(NameRow(AfterAnAnswer(summary.status())));
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
@@ -113,18 +114,34 @@ class Sender {
 
  private:
   // Adds to `error` how to append the rows that are not yet written. Adds nothing to a UsageError,
-  // or if the store is deleted after an error. `summary` counts what is written.
+  // or if the store is deleted after an error. `summary` counts what is written. Without a signal,
+  // `error` is about the input.
   absl::Status AddResumeHint(const absl::Status& error, const AppendSummary& summary) const {
     if (resume_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
-    if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
+    const char* const first = interrupt_.interrupted() ? "" : "correct the file; then ";
+    if (!flags_.writer.empty()) {
+      return Annotate(error, absl::StrCat(first, "the same command appends the rest"));
+    }
     // `rest` is the first row of the input that is not in an acknowledged request. Requests are
     // acknowledged in order.
     const std::uint64_t requests = summary.acknowledged_requests;
     const std::uint64_t rest =
         std::max(rows_to_skip_, requests < first_rows_.size() ? first_rows_[requests] : rows_read_);
     if (rest == 0) return error;
-    return Annotate(error,
-                    absl::StrCat(std::string(resume_flags_), " ", rest, " appends the rest"));
+    return Annotate(
+        error, absl::StrCat(first, std::string(resume_flags_), " ", rest, " appends the rest"));
+  }
+
+  // Adds to `error` how to go on if no answer came. The server may then have rows that it has not
+  // acknowledged. Adds nothing to other errors, or if the store is deleted after an error.
+  absl::Status AddLossHint(const absl::Status& error) const {
+    const bool lost = absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error);
+    if (!lost || resume_flags_.empty()) return error;
+    if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
+    return Annotate(
+        error, absl::StrCat("more rows may be in the store, as row_count of `softlookup store get` "
+                            "tells; ",
+                            std::string(resume_flags_), " N appends all but the first N"));
   }
 
   absl::Status Send(const RowBatches& rows, RowTags tags) {
@@ -290,6 +307,12 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
   const bool wrote = summary.acknowledged_requests > 0;
   const std::uint64_t row_count = wrote ? summary.row_count : store.row_count();
   const std::uint64_t revision = wrote ? summary.revision : store.revision();
+  if (!wrote && report.skipped_rows > 0 && !flags.writer.empty()) {
+    *session.err << absl::StreamFormat(
+        "softlookup: all %s had been sent before as %s: if this is another input, give it another "
+        "--writer\n",
+        Counted(report.skipped_rows, "row"), TerminalText(flags.writer));
+  }
   if (session.json) {
     Json json = {{"store", store.name()}};
     if (report.created.has_value()) json["created"] = *report.created;

@@ -59,7 +59,8 @@ struct AppendReport {
 //
 // If the server refuses a row, the error gives the number of that row in the input. If the input is
 // malformed or a signal comes, the error says how many rows were appended before. It also says how
-// to append the rest, unless `resume_flags` is empty or the input has no further row.
+// to append the rest, unless `resume_flags` is empty or the input has no further row. If no answer
+// comes from the server, the error says how to go on, unless `resume_flags` is empty.
 //
 // `resume_flags` is what that error tells the user to add to a command without a writer, before a
 // number of rows to skip: for example "--skip-rows". Pass "" if an error deletes the store.
@@ -80,7 +81,8 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if
 // `report.created` is set, "reconnections" with a writer, "skipped_rows" with a writer or with
-// --skip-rows above 0. `store` is the store as it was before the append.
+// --skip-rows above 0. If all rows of the input had been sent before, says so on session.err: the
+// writer's name may be that of another input. `store` is the store as it was before the append.
 void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
                  const Session& session);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cli/help_formatter.h"
+#include "client/cpp/server_address.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/tool/credential_flags.h"
@@ -28,8 +29,10 @@ absl::Status CheckServer(const std::string& server) {
     wrong = "it is empty";
   } else if (absl::StartsWith(server, "http") && absl::StrContains(server, "://")) {
     wrong = "leave out http://";
-  } else if (!absl::StrContains(server, ':')) {
+  } else if (!absl::StrContains(server, ':') || absl::EndsWith(server, ":")) {
     wrong = "the port is missing";
+  } else if (client_internal::HasImpossiblePort(server)) {
+    wrong = "the port must be a number from 1 to 65535";
   } else {
     return absl::OkStatus();
   }

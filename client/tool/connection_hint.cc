@@ -22,7 +22,8 @@ absl::string_view ClosedHint(const CredentialFiles& credentials) {
   if (!credentials.tls_ca.empty()) {
     return "it may ask for a client certificate: --tls-certificate and --tls-key";
   }
-  return "it may serve TLS: --tls-ca names its authority's certificate";
+  return "it may serve TLS: --tls-ca names its authority's certificate; or this is the server's "
+         "HTTP port";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "client/cli/terminal_text.h"
 #include "client/cpp/append_text.h"
 #include "client/tool/connection_hint.h"
+#include "client/tool/field_flags.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {
@@ -19,6 +20,7 @@ constexpr char kInputMark[] = "softlookup/input";
 constexpr char kMissedMark[] = "softlookup/missed";
 constexpr char kInvalidMark[] = "softlookup/invalid";
 constexpr char kNotServingMark[] = "softlookup/not-serving";
+constexpr char kAnsweredMark[] = "softlookup/answered";
 
 absl::Status Marked(const std::string& message, const char* mark,
                     absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
@@ -44,7 +46,7 @@ absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
 // Returns the message on one line. Some messages, such as those of parsers, have several lines.
 std::string MessageText(const absl::Status& status) {
   return TerminalText(
-      absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));
+      absl::StrReplaceAll(WithFlagsForFields(status), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));
 }
 
 }  // namespace
@@ -83,6 +85,12 @@ absl::Status NotServingError(const std::string& message) {
 
 absl::Status InvalidFiguresError(const std::string& message) {
   return Marked(message, kInvalidMark);
+}
+
+absl::Status AfterAnAnswer(const absl::Status& error) {
+  absl::Status marked = error;
+  if (!marked.ok()) marked.SetPayload(kAnsweredMark, absl::Cord());
+  return marked;
 }
 
 absl::Status Annotate(const absl::Status& error, const std::string& note) {
@@ -129,7 +137,10 @@ std::string ErrorLine(const absl::Status& status, const std::string& server,
   }
   if (absl::IsUnavailable(status)) {
     return absl::StrCat("UNAVAILABLE: no answer from ", TerminalText(server), "; ",
-                        ConnectionHint(status, credentials), ": ", message);
+                        HasMark(status, kAnsweredMark)
+                            ? "it answered before, so it may have stopped"
+                            : ConnectionHint(status, credentials),
+                        ": ", message);
   }
   if (absl::IsDeadlineExceeded(status)) {
     return absl::StrCat("DEADLINE_EXCEEDED: no answer from ", TerminalText(server),

@@ -44,13 +44,18 @@ absl::Status MissedError(const std::string& message);
 absl::Status NotServingError(const std::string& message);
 absl::Status InvalidFiguresError(const std::string& message);
 
+// Marks `error`, which may be OK, as that of a call to a server that answered an earlier call of
+// this run. ErrorLine() then does not guess at what keeps the server from answering at all.
+absl::Status AfterAnAnswer(const absl::Status& error);
+
 // Returns `error` with "; " and `note` appended to its message.
 absl::Status Annotate(const absl::Status& error, const std::string& note);
 
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Describes `status` on one line, for people: the stable reason or else the code, the message, and
-// for some errors a hint at what to do. An error of the six functions above shows only its
+// for some errors a hint at what to do. A field that the server's message names is shown as its
+// flag, where there is one (field_flags.h). An error of the six functions above shows only its
 // message. UNAVAILABLE or DEADLINE_EXCEEDED without a reason means that no answer came; the line
 // then also names `server`. The hint may depend on `credentials`. The message and `server` pass
 // through cli::TerminalText().

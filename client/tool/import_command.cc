@@ -103,7 +103,10 @@ void Unread(v1::AppendRequest first, RowBatches* rows) {
 absl::Status Undo(const absl::Status& error, const std::string& store, Client* client) {
   return Annotate(error, client->DeleteStore(store).ok()
                              ? absl::StrCat(store, ", which import had made, is deleted again")
-                             : absl::StrCat(store, ", which import had made, may still be there"));
+                             : absl::StrCat(store,
+                                            ", which import had made, may still be there: delete "
+                                            "it, or append the rest with --append --skip-rows N, N "
+                                            "being row_count of `softlookup store get`"));
 }
 
 absl::Status Import(const ImportFlags& flags, const Session& session) {

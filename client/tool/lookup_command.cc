@@ -121,17 +121,33 @@ void Add(const LookupAnswer& answer, FloatMatrix* values) {
   values->data.insert(values->data.end(), answer.values.data.begin(), answer.values.data.end());
 }
 
+// UsageError if `filter` has more than an end. A memory stands for all rows before that, so the
+// server ignores the rest of the filter.
+absl::Status CheckFilterOfMemory(const FilterFlags& filter) {
+  v1::RowFilter rest = filter.ToProto();
+  rest.clear_end();
+  if (rest.ByteSizeLong() == 0) return absl::OkStatus();
+  return UsageError(
+      "--source memory takes no flag of the group Rows but --end: a memory stands for all rows "
+      "before it");
+}
+
 absl::Status Lookup(const LookupFlags& flags, const Session& session) {
-  if (!flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
-          !flags.row_names.empty() + !flags.inputs.empty() !=
-      1) {
-    return UsageError("lookup needs one of --queries, --query, --name, --words and --inputs");
+  const int kinds = !flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
+                    !flags.row_names.empty() + !flags.inputs.empty();
+  if (kinds != 1) {
+    return UsageError(
+        absl::StrCat(kinds == 0 ? "lookup needs one of " : "lookup takes only one of ",
+                     "--queries, --query, --name, --words and --inputs"));
   }
   if (std::find(flags.row_names.begin(), flags.row_names.end(), "") != flags.row_names.end()) {
     return UsageError("--name must not be empty");
   }
   if (!flags.memory.empty() && FromWord<v1::Source>(flags.source) != v1::SOURCE_MEMORY) {
     return UsageError("--memory goes with --source memory");
+  }
+  if (FromWord<v1::Source>(flags.source) == v1::SOURCE_MEMORY) {
+    CLIENT_RETURN_IF_ERROR(CheckFilterOfMemory(flags.filter));
   }
   LookupLabels labels{.store = flags.store,
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
@@ -149,14 +165,14 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   output::WorkProgress progress("query", queries.rows);
   FloatMatrix values;  // Of all answers, if --values-out is set; else empty.
   std::uint64_t answered = 0;
-  CLIENT_RETURN_IF_ERROR(
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(
       LookupInBatches(store, queries, OptionsFrom(flags), &client, [&](const LookupAnswer& answer) {
         if (!flags.values_out.empty()) Add(answer, &values);
         progress.Clear();
         printer.Add(answer);
         answered += answer.values.rows;
         progress.Update(answered);
-      }));
+      })));
   progress.Clear();
   if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
   printer.Finish();

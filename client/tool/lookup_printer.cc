@@ -46,13 +46,16 @@ std::optional<std::uint64_t> IdOf(const v1::QueryWeights& weights, int i) {
 // answers log_sum_exp is -inf.
 bool HasEntropy(const v1::QueryStats& stats) { return std::isfinite(stats.log_sum_exp()); }
 
+// Returns 0 for -0, which a score or a weight of 0 may be, and else `number`.
+double WithoutSignOfZero(double number) { return number == 0 ? 0 : number; }
+
 Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index) {
   const v1::QueryStats& stats = answer.stats[index];
   Json head = {{"counted_rows", stats.counted_rows()},
                {"summed_rows", stats.summed_rows()},
                {"empty", stats.empty()},
-               {"log_sum_exp", stats.log_sum_exp()},
-               {"max_logit", stats.max_logit()},
+               {"log_sum_exp", WithoutSignOfZero(stats.log_sum_exp())},
+               {"max_logit", WithoutSignOfZero(stats.max_logit())},
                {"entropy", HasEntropy(stats) ? Json(stats.entropy()) : Json()},
                {"error_bound", stats.error_bound()}};
   if (index >= answer.weights.size()) return head;
@@ -62,11 +65,11 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
     Json row = {{"position", weights.positions(i)}};
     if (const auto id = IdOf(weights, i)) row["id"] = *id;
     if (const std::string* name = NameOf(labels, weights.positions(i))) row["name"] = *name;
-    row["score"] = weights.scores(i);
-    row["weight"] = weights.weights(i);
+    row["score"] = WithoutSignOfZero(weights.scores(i));
+    row["weight"] = WithoutSignOfZero(weights.weights(i));
     list.push_back(std::move(row));
   }
-  head["remaining_weight"] = weights.remaining_weight();
+  head["remaining_weight"] = WithoutSignOfZero(weights.remaining_weight());
   head["weights"] = std::move(list);
   return head;
 }
@@ -124,7 +127,7 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
       const std::string* name = NameOf(labels, position);
       cells.push_back(name == nullptr ? "" : *name);
     }
-    cells.push_back(absl::StrFormat("%.6g", weights.scores(i)));
+    cells.push_back(absl::StrFormat("%.6g", WithoutSignOfZero(weights.scores(i))));
     cells.push_back(WeightText(weights.weights(i)));
     cells.push_back(Bar(weights.weights(i), scale));
     table.AddRow(std::move(cells));
@@ -151,14 +154,14 @@ std::size_t PrintHead(const LookupAnswer& answer, const LookupLabels& labels, st
                              stats.summed_rows());
   if (HasEntropy(stats)) {
     *out << absl::StreamFormat(", entropy %.4g nats, log-sum-exp %.6g", stats.entropy(),
-                               stats.log_sum_exp());
+                               WithoutSignOfZero(stats.log_sum_exp()));
   } else {
     *out << ", entropy and log-sum-exp not defined for this mode";
   }
   *out << absl::StreamFormat(", error bound %.2g", stats.error_bound());
   if (weighed) {
     *out << absl::StreamFormat(", weight of the others %.4g",
-                               answer.weights[index].remaining_weight());
+                               WithoutSignOfZero(answer.weights[index].remaining_weight()));
   }
   *out << "\n";
   return hidden;
@@ -191,6 +194,7 @@ std::size_t PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels,
 std::string WeightText(double weight) {
   const double size = std::abs(weight);
   if (size != 0 && size < 0.001) return absl::StrFormat("%.1e", weight);
+  if (size == 0) return "0.0000";
   return size < 1e6 ? absl::StrFormat("%.4f", weight) : absl::StrFormat("%.4g", weight);
 }
 

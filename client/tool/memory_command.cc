@@ -10,6 +10,7 @@
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/tool/command.h"
+#include "client/tool/exit_code.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
@@ -73,14 +74,15 @@ absl::Status Watch(const WatchFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   std::uint64_t shown = 0;
   absl::Status printed;
-  CLIENT_RETURN_IF_ERROR(client.WatchMemory(
+  const absl::Status watched = client.WatchMemory(
       flags.store, flags.name,
       [&](const v1::Memory& memory) {
         printed = Print(memory, flags.store, session);
         // Also stop when nobody reads standard output any more.
         return printed.ok() && !session.out->flush().fail() && ++shown != flags.count;
       },
-      options));
+      options);
+  CLIENT_RETURN_IF_ERROR(shown > 0 ? AfterAnAnswer(watched) : watched);
   return printed;
 }
 

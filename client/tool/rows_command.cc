@@ -122,7 +122,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   // With a filter, the number of rows is not known before they are read.
   output::WorkProgress progress(
       "row", flags.filter.any() ? std::nullopt : std::optional(store.live_row_count()));
-  CLIENT_RETURN_IF_ERROR(client.ReadRows(
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(client.ReadRows(
       flags.store, flags.filter.ToProto(),
       [&](const v1::ReadRowsResponse& page) {
         revision = page.revision();
@@ -136,7 +136,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
         progress.Update(row_count);
         return true;
       },
-      options));
+      options)));
   progress.Clear();
   CLIENT_RETURN_IF_ERROR(written);
   CLIENT_RETURN_IF_ERROR(tags.Finish());

@@ -113,10 +113,7 @@ absl::Status Compact(const CompactFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const v1::Store before, client.GetStore(flags.name));
   const absl::StatusOr<v1::CompactStoreResponse> compacted =
       client.CompactStore(flags.name, {.end_memories = flags.end_memories}, call);
-  if (ErrorReason(compacted.status()) == "COMPACTION_ENDS_MEMORIES") {
-    return Annotate(compacted.status(), "--end-memories consents to that");
-  }
-  CLIENT_RETURN_IF_ERROR(compacted.status());
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(compacted.status()));
   PrintCompacted(before, *compacted, session);
   return absl::OkStatus();
 }

@@ -34,6 +34,9 @@ using output::Json;
 using output::Table;
 using output::Word;
 
+// Squared error, as a part of the mean |value|^2, at which the answers are suspicious.
+constexpr double kTooGood = 1e-6;
+
 struct TuneFlags {
   std::string store;
   std::vector<std::string> scores;
@@ -178,6 +181,30 @@ void NoteRange(const std::vector<Setting>& settings, std::size_t best, std::ostr
        << " tried; --temperatures tries others\n";
 }
 
+// Whether the answers of a setting are as good as equal to the values of the rows left out.
+bool IsTooGood(const Tuning& tuning) {
+  double size = 0;  // Mean of |value|^2.
+  for (const LeftOutRow& row : tuning.rows) {
+    for (const float component : row.value.data) {
+      size += static_cast<double>(component) * component / static_cast<double>(tuning.rows.size());
+    }
+  }
+  return std::any_of(tuning.figures.begin(), tuning.figures.end(),
+                     [&](const Figures& each) { return each.squared_error <= kTooGood * size; });
+}
+
+// Says on session.err if the rows that were left out have twins, such as those of a file that was
+// appended twice. The figures then tell nothing. Says nothing if the rows cannot be read.
+void NoteTwins(const Tuning& tuning, const Session& session, Client* client) {
+  if (!IsTooGood(tuning)) return;
+  if (!HaveTwins(tuning.store, tuning.rows, session.StreamDeadline(), client).value_or(false)) {
+    return;
+  }
+  *session.err << "softlookup: each row may have a twin: those that were compared have another row "
+                  "of the same key and value, which answers for them, so the figures tell nothing "
+                  "(was a file appended twice?)\n";
+}
+
 absl::Status WritePlot(const Tuning& tuning, const std::string& path, const Session& session) {
   CLIENT_RETURN_IF_ERROR(WriteFile(path, TuningSvg(tuning)));
   if (!session.json) *session.out << "plot written to " << TerminalText(path) << "\n";
@@ -208,15 +235,18 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   tuning.settings = SettingsFrom(flags, tuning.store);
   CLIENT_ASSIGN_OR_RETURN(tuning.by, Decisive(flags, tuning.rows));
   output::WorkProgress progress("row", tuning.rows.size());
-  CLIENT_ASSIGN_OR_RETURN(tuning.figures,
-                          LeaveOneOut(tuning.store, tuning.rows, tuning.settings, &client,
-                                      [&](std::uint64_t done) { progress.Update(done); }));
+  absl::StatusOr<std::vector<Figures>> figures =
+      LeaveOneOut(tuning.store, tuning.rows, tuning.settings, &client,
+                  [&](std::uint64_t done) { progress.Update(done); });
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(figures.status()));
+  tuning.figures = *std::move(figures);
   progress.Clear();
   tuning.best = Best(tuning.figures, tuning.by);
   // Print the figures even if the update failed, because computing them may have taken long.
   absl::Status updated = flags.set ? SetBest(tuning, &client) : absl::OkStatus();
   PrintTuning(tuning, flags.set && updated.ok(), session);
   NoteRange(tuning.settings, tuning.best, session.err);
+  NoteTwins(tuning, session, &client);
   if (!flags.plot.empty()) updated.Update(WritePlot(tuning, flags.plot, session));
   return updated;
 }
@@ -230,7 +260,10 @@ void AddTuneCommand(CLI::App* app, Session* session) {
   tune->footer(
       "Leaves out one row at a time, looks up its key in all other rows, and compares the answer\n"
       "with the row's value. Scans the store once for each row that is left out, each score and\n"
-      "each temperature.");
+      "each temperature.\n\n"
+      "The log-likelihood is the mean of ln(p), where p is the answer's component at the place of\n"
+      "the value's largest one; a p below 1e-5 counts as 1e-5. The perplexity is exp(the mean\n"
+      "entropy of the weights).");
   tune->add_option("STORE", flags->store, "Name of the store")->required();
   tune->add_option("--scores", flags->scores,
                    "Scores to try (default: the store's, else scaled-dot)")

@@ -18,6 +18,7 @@ namespace softlookup::tool {
 namespace {
 
 constexpr std::size_t kTuningCallsMax = 4;  // Calls in progress at a time.
+constexpr std::size_t kTwinsAskedMax = 8;   // Rows of which HaveTwins() looks for a twin.
 constexpr double kEntropyMax = 45;          // Nats. 2^64 rows of equal weight have 44.4.
 
 // A setting's answer for one row, compared with the row's value.
@@ -173,6 +174,26 @@ absl::StatusOr<LeftOutRow> RowFromProto(const v1::Row& row, const v1::Store& sto
   return read;
 }
 
+// Calls `take` with each live row below position store.row_count(), in the order of positions,
+// until it fails.
+absl::Status ReadLiveRows(const v1::Store& store, absl::Duration read_deadline, Client* client,
+                          absl::FunctionRef<absl::Status(const v1::Row&)> take) {
+  ReadRowsOptions options;
+  options.deadline = read_deadline;
+  options.read_mask = {"position", "key", "value"};
+  v1::RowFilter filter;
+  filter.set_end(store.row_count());
+  absl::Status taken;
+  CLIENT_RETURN_IF_ERROR(client->ReadRows(
+      store.name(), filter,
+      [&](const v1::ReadRowsResponse& page) {
+        for (const v1::Row& row : page.rows()) taken.Update(take(row));
+        return taken.ok();
+      },
+      options));
+  return taken;
+}
+
 }  // namespace
 
 absl::Status CheckHeads(const v1::Store& store) {
@@ -209,15 +230,9 @@ bool ValuesAreDistributions(absl::Span<const LeftOutRow> rows) {
 absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::size_t rows_max,
                                                  std::uint64_t seed, absl::Duration read_deadline,
                                                  Client* client) {
-  ReadRowsOptions options;
-  options.deadline = read_deadline;
-  options.read_mask = {"position", "key", "value"};
-  v1::RowFilter filter;
-  filter.set_end(store.row_count());
   std::mt19937_64 random(seed);
   std::vector<LeftOutRow> rows;
   std::uint64_t seen = 0;
-  absl::Status read;
   // Reservoir sampling: the first rows_max rows fill `rows`. Each later row i, from 0, replaces a
   // random one with probability rows_max / (i + 1).
   const auto take = [&](const v1::Row& row) -> absl::Status {
@@ -230,17 +245,28 @@ absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::si
     CLIENT_ASSIGN_OR_RETURN(rows[place], RowFromProto(row, store));
     return absl::OkStatus();
   };
-  CLIENT_RETURN_IF_ERROR(client->ReadRows(
-      store.name(), filter,
-      [&](const v1::ReadRowsResponse& page) {
-        for (const v1::Row& row : page.rows()) read.Update(take(row));
-        return read.ok();
-      },
-      options));
-  CLIENT_RETURN_IF_ERROR(read);
+  CLIENT_RETURN_IF_ERROR(ReadLiveRows(store, read_deadline, client, take));
   std::sort(rows.begin(), rows.end(),
             [](const LeftOutRow& a, const LeftOutRow& b) { return a.position < b.position; });
   return rows;
+}
+
+absl::StatusOr<bool> HaveTwins(const v1::Store& store, absl::Span<const LeftOutRow> rows,
+                               absl::Duration read_deadline, Client* client) {
+  const std::size_t count = std::min(rows.size(), kTwinsAskedMax);
+  std::vector<const LeftOutRow*> alone;  // Those of which no twin has been read yet.
+  for (std::size_t i = 0; i < count; ++i) alone.push_back(&rows[i * rows.size() / count]);
+  CLIENT_RETURN_IF_ERROR(
+      ReadLiveRows(store, read_deadline, client, [&](const v1::Row& row) -> absl::Status {
+        if (alone.empty()) return absl::OkStatus();
+        CLIENT_ASSIGN_OR_RETURN(const LeftOutRow read, RowFromProto(row, store));
+        std::erase_if(alone, [&](const LeftOutRow* each) {
+          return each->position != read.position && each->key.data == read.key.data &&
+                 each->value.data == read.value.data;
+        });
+        return absl::OkStatus();
+      }));
+  return alone.empty();
 }
 
 absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,

@@ -162,9 +162,10 @@ absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun
   return MakeError(
       reasons::kCompactionEndsMemories,
       absl::StrCat(
-          "end_memories: compaction would drop ", rows, " deleted rows of ", block_count,
-          " blocks, from position ", runs.front().begin * blocks.block_rows(), " to ",
-          runs.back().end * blocks.block_rows(),
+          "end_memories: compaction would drop ", rows,
+          rows == 1 ? " deleted row of " : " deleted rows of ", block_count,
+          block_count == 1 ? " block, from" : " blocks, from position ",
+          runs.front().begin * blocks.block_rows(), " to ", runs.back().end * blocks.block_rows(),
           "; memories as of an index inside such a block, and windows of memories that begin "
           "or end there, would be lost; set end_memories to allow it"),
       {{"field", "end_memories"}, {"rows", absl::StrCat(rows)}});

@@ -1,4 +1,5 @@
 // A store made, filled, asked and deleted again.  node soft_lookup.js [ADDRESS] [PROTO_DIRECTORY]
+// ADDRESS is by default that of SOFTLOOKUP_SERVER, else 127.0.0.1:7471.
 // Exits with 1 where the server's answers are not those of float64 arithmetic here.
 'use strict';
 const fs = require('node:fs');
@@ -7,8 +8,8 @@ const util = require('node:util');
 const grpc = require('@grpc/grpc-js');
 const protoLoader = require('@grpc/proto-loader');
 
-const [address = '127.0.0.1:7471', protoDirectory = path.join(__dirname, '../../proto')] =
-  process.argv.slice(2);
+const [address = process.env.SOFTLOOKUP_SERVER || '127.0.0.1:7471',
+  protoDirectory = path.join(__dirname, '../../proto')] = process.argv.slice(2);
 const definition = protoLoader.loadSync(
   ['softlookup/v1/soft_lookup.proto', 'google/rpc/status.proto', 'google/rpc/error_details.proto'],
   { includeDirs: [protoDirectory], keepCase: true, longs: Number, enums: String, defaults: true });

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""A store made, filled, asked and deleted again.  soft_lookup.py [ADDRESS=127.0.0.1:7471]
+"""A store made, filled, asked and deleted again.  soft_lookup.py [ADDRESS]
 
+ADDRESS is by default that of SOFTLOOKUP_SERVER, else 127.0.0.1:7471.
 Exits with 1 where the server's answers are not NumPy's.
 """
+import os
 import sys
 
 import grpc
@@ -56,4 +58,4 @@ def main(address):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2] or ["127.0.0.1:7471"]))
+    sys.exit(main(*sys.argv[1:2] or [os.environ.get("SOFTLOOKUP_SERVER") or "127.0.0.1:7471"]))

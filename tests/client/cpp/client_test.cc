@@ -62,6 +62,9 @@ TEST_F(ClientTest, ConnectRefusesAnEmptyAddressAndOptionsOutOfRange) {
     return absl::IsInvalidArgument(Client::Connect("127.0.0.1:1", options).status());
   };
   EXPECT_TRUE(absl::IsInvalidArgument(Client::Connect("").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Client::Connect("127.0.0.1:83638").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Client::Connect("localhost:0").status()));
+  EXPECT_TRUE(Client::Connect("unix:/tmp/a:b").ok());
   EXPECT_TRUE(Client::Connect("127.0.0.1:1").ok());
   EXPECT_TRUE(refuses([](ClientOptions* o) { o->deadline = absl::ZeroDuration(); }));
   EXPECT_TRUE(refuses([](ClientOptions* o) { o->retry.attempts_max = 0; }));

@@ -326,6 +326,25 @@ TEST_F(ResumingAppendStreamTest, CancelEndsAnOutage) {
   EXPECT_TRUE(absl::IsCancelled(stream.Append(Rows(1), Rows(1))));
 }
 
+TEST_F(ResumingAppendStreamTest, CancelIsNoOutage) {
+  absl::Notification began;
+  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
+    v1::AppendRequest request;
+    stream->Read(&request);
+    began.Notify();
+    Ignore(stream);
+    return grpc::Status::OK;
+  };
+  int reports = 0;
+  AppendStream stream = *TryOpen({.on_progress = [&](const AppendSummary&) { ++reports; }});
+  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
+  ASSERT_TRUE(began.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  stream.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(stream.Finish().status()));
+  EXPECT_EQ(reports, 0);
+  EXPECT_EQ(stream.acknowledged().reconnections, 0u);
+}
+
 TEST_F(ResumingAppendStreamTest, CancelAfterTheEndChangesNothing) {
   AppendStream stream = *TryOpen();
   ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());

@@ -209,7 +209,7 @@ TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
   EXPECT_EQ(Import("a", {"--append", "--ids", ids.path(), "--batch-rows", "2"}).error,
             ids.path() +
                 ": ends after 3 rows, the rows themselves go on; rows appended before: 2; "
-                "--skip-rows 2 appends the rest");
+                "correct the file; then --skip-rows 2 appends the rest");
   EXPECT_EQ(RunJson({"store", "get", "a"})["row_count"], 7);
 
   const TemporaryFile all_ids("ids.txt", "1\n2\n3\n4\n5\n");
@@ -222,7 +222,7 @@ TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
   EXPECT_THAT(
       Import("a", {"--append", "--ids", wrong_ids.path(), "--skip-rows", "4", "--batch-rows", "1"})
           .error,
-      EndsWith("; rows appended before: 0; --skip-rows 4 appends the rest"));
+      EndsWith("; rows appended before: 0; correct the file; then --skip-rows 4 appends the rest"));
   // With all rows in there is no rest.
   const TemporaryFile more_ids("ids.txt", "11\n12\n13\n14\n15\n16\n");
   EXPECT_THAT(Import("a", {"--append", "--ids", more_ids.path()}).error,
@@ -230,7 +230,7 @@ TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
   // A store that was empty needs --append from then on.
   ASSERT_EQ(Run({"store", "create", "empty", "--key-dim", "2", "--value-dim", "1"}).error, "");
   EXPECT_THAT(Import("empty", {"--ids", ids.path(), "--batch-rows", "2"}).error,
-              EndsWith("; --append --skip-rows 2 appends the rest"));
+              EndsWith("; correct the file; then --append --skip-rows 2 appends the rest"));
   const Outcome beyond = Import("a", {"--append", "--skip-rows", "6"});
   EXPECT_EQ(beyond.exit_code, ExitCode::kUsage);
   EXPECT_THAT(beyond.error, StartsWith("--skip-rows is 6, but the input has 5 rows"));

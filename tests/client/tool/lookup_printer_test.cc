@@ -15,6 +15,7 @@ using ::testing::HasSubstr;
 
 TEST(WeightTextTest, IsShortForSmallAndForLargeWeights) {
   EXPECT_EQ(WeightText(0), "0.0000");
+  EXPECT_EQ(WeightText(-0.0), "0.0000");
   EXPECT_EQ(WeightText(0.00002), "2.0e-05");
   EXPECT_EQ(WeightText(-0.25), "-0.2500");
   EXPECT_EQ(WeightText(999999), "999999.0000");
@@ -24,14 +25,14 @@ TEST(WeightTextTest, IsShortForSmallAndForLargeWeights) {
 }
 
 // What is printed for rows with these weights.
-std::string Printed(const std::vector<double>& weights) {
+std::string Printed(const std::vector<double>& weights, double score = 1) {
   LookupAnswer answer;
   answer.values = {.rows = 1, .cols = 1, .data = {0}};
   answer.stats.resize(1);
   v1::QueryWeights& listed = answer.weights.emplace_back();
   for (const double weight : weights) {
     listed.add_positions(0);
-    listed.add_scores(1);
+    listed.add_scores(score);
     listed.add_weights(weight);
   }
   std::ostringstream out;
@@ -46,6 +47,10 @@ TEST(LookupPrinterTest, ABarShowsTheLargestWeightAtFullLength) {
   EXPECT_THAT(out, HasSubstr("  4.0000  " + std::string(kBarWidth, '#') + "\n"));
   EXPECT_THAT(out, HasSubstr(" -2.0000  " + std::string(kBarWidth / 2, '-') + "\n"));
   EXPECT_THAT(out, HasSubstr("  0.0000\n"));
+}
+
+TEST(LookupPrinterTest, AScoreOfZeroHasNoSign) {
+  EXPECT_THAT(Printed({-0.0}, -0.0), HasSubstr("         0      0  0.0000\n"));
 }
 
 TEST(LookupPrinterTest, AWeightThatIsNotFiniteHasNoBar) {

@@ -255,12 +255,19 @@ TEST_F(RowsToolTest, LookupNamesItsSourceAndShowsIds) {
   weights->add_scores(1);
   weights->add_weights(1);
   const Outcome outcome = Run({"lookup", "people", "--query", "1,2", "--source", "memory",
-                               "--memory", "slow", "--id", "4"});
+                               "--memory", "slow", "--end", "4"});
   EXPECT_THAT(outcome.out,
               HasSubstr("  position  id  score  weight\n         3  42      1  1.0000"));
   EXPECT_EQ(canned_.lookup.source(), v1::SOURCE_MEMORY);
   EXPECT_EQ(canned_.lookup.memory(), "slow");
-  EXPECT_THAT(canned_.lookup.filter().ids(), ElementsAre(4));
+  EXPECT_EQ(canned_.lookup.filter().end(), 4u);
+  for (const std::string flag :
+       {"--begin", "--last", "--label", "--no-label", "--id", "--exclude-id"}) {
+    const Outcome refused =
+        Run({"lookup", "people", "--query", "1,2", "--source", "memory", flag, "1"});
+    EXPECT_EQ(refused.exit_code, ExitCode::kUsage) << flag;
+    EXPECT_THAT(refused.error, HasSubstr("--source memory takes no flag of the group Rows"));
+  }
   const auto json = RunJson({"lookup", "people", "--query", "1,2", "--source", "rows-and-memory"});
   EXPECT_EQ(json["answers"][0]["heads"][0]["weights"][0]["id"], 42);
   EXPECT_EQ(canned_.lookup.source(), v1::SOURCE_ROWS_AND_MEMORY);

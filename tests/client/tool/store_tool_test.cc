@@ -141,14 +141,14 @@ TEST_F(StoreToolTest, StoreCompactSaysWhatItDroppedAndWhatThatDidToTheSize) {
 TEST_F(StoreToolTest, StoreCompactThatWouldEndMemoriesNamesTheFlagThatConsents) {
   service_.compact_store = [](grpc::ServerContext*, const auto&, auto*) {
     return DetailedStatus(grpc::StatusCode::FAILED_PRECONDITION,
-                          "Compacting drops 700 rows and ends memories",
-                          "COMPACTION_ENDS_MEMORIES");
+                          "end_memories: compaction would drop 700 rows; set end_memories",
+                          "COMPACTION_ENDS_MEMORIES", {{"field", "end_memories"}});
   };
   const Outcome outcome = Run({"store", "compact", "people"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kRefused);
   EXPECT_EQ(outcome.error,
-            "COMPACTION_ENDS_MEMORIES: Compacting drops 700 rows and ends memories; "
-            "--end-memories consents to that");
+            "COMPACTION_ENDS_MEMORIES: --end-memories: compaction would drop 700 rows; set "
+            "--end-memories");
 }
 
 TEST_F(StoreToolTest, StoreListPrintsATable) {

@@ -64,6 +64,27 @@ TEST_F(ToolTest, AppendStreamsEveryRowInBatches) {
   EXPECT_THAT(keys, ElementsAre(1, 2));
 }
 
+TEST_F(ToolTest, AnInputWhoseServerIsGoneSaysHowToGoOn) {
+  const grpc::Status gone(grpc::StatusCode::UNAVAILABLE, "gone");
+  service_.stream_append = [&](grpc::ServerContext*, auto*) { return gone; };
+  service_.create_store = [](grpc::ServerContext*, const v1::CreateStoreRequest& request,
+                             v1::Store* store) {
+    *store = request.store();
+    return grpc::Status::OK;
+  };
+  service_.delete_store = [&](grpc::ServerContext*, const auto&, auto*) { return gone; };
+  const TemporaryFile rows("r.csv", "1,0,0\n"), one("one.csv", "1\n");
+  const Outcome appended = Run({"append", "people", "--rows", rows.path()});
+  EXPECT_EQ(appended.exit_code, ExitCode::kUnavailable);
+  EXPECT_THAT(appended.error, HasSubstr("it answered before, so it may have stopped: gone"));
+  EXPECT_THAT(appended.error,
+              HasSubstr("; more rows may be in the store, as row_count of `softlookup store get` "
+                        "tells; --skip-rows N appends all but the first N"));
+  EXPECT_THAT(Run({"import", "copy", "--keys", one.path(), "--values", one.path()}).error,
+              HasSubstr("; copy, which import had made, may still be there: delete it, or append "
+                        "the rest with --append --skip-rows N"));
+}
+
 TEST_F(ToolTest, AppendNeedsExactlyOneKindOfInput) {
   for (const std::vector<std::string>& input : std::vector<std::vector<std::string>>{
            {},
@@ -77,6 +98,9 @@ TEST_F(ToolTest, AppendNeedsExactlyOneKindOfInput) {
     arguments.insert(arguments.end(), input.begin(), input.end());
     EXPECT_EQ(Run(arguments).exit_code, ExitCode::kUsage) << ::testing::PrintToString(input);
   }
+  EXPECT_THAT(Run({"append", "people"}).error, StartsWith("append needs --keys with --values"));
+  EXPECT_THAT(Run({"append", "people", "--keys", "k.csv", "--rows", "r.csv"}).error,
+              StartsWith("append takes only one of "));
 }
 
 class ToolLookupTest : public ToolTest {
@@ -242,8 +266,11 @@ TEST_F(ToolLookupTest, WritesTheAnswersToAFile) {
 }
 
 TEST_F(ToolLookupTest, WrongQueriesAreUsageErrors) {
-  EXPECT_EQ(Run({"lookup", "people"}).exit_code, ExitCode::kUsage);
-  EXPECT_EQ(Run({"lookup", "people", "--query", "1", "--words", "a"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"lookup", "people"}).error,
+            "lookup needs one of --queries, --query, --name, --words and --inputs");
+  const Outcome both = Run({"lookup", "people", "--query", "1", "--words", "a"});
+  EXPECT_EQ(both.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(both.error, StartsWith("lookup takes only one of --queries"));
   EXPECT_EQ(Run({"lookup", "people", "--query", "1,x"}).exit_code, ExitCode::kUsage);
   EXPECT_EQ(Run({"lookup", "people", "--query", "1", "--mode", "loud"}).exit_code,
             ExitCode::kUsage);
@@ -338,6 +365,34 @@ TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
   EXPECT_EQ(Run({"store", "delete", "people"}).error, "BUG: two lines");
 }
 
+TEST_F(ToolTest, FieldsOfTheRequestAreShownAsTheirFlags) {
+  std::string message, field;
+  service_.get_memory = [&](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::INVALID_ARGUMENT, message, "INVALID_OPTION",
+                          {{"field", field}});
+  };
+  const auto error = [&](const std::string& of_server, const std::string& of_field) {
+    message = of_server;
+    field = of_field;
+    return Run({"memory", "people"}).error;
+  };
+  EXPECT_EQ(error("options.top_weights: 5000 is over the limit", "options.top_weights"),
+            "INVALID_OPTION: --top: 5000 is over the limit");
+  EXPECT_EQ(error("filter.end: 9 is past filter.end", "filter.end"),
+            "INVALID_OPTION: --end: 9 is past --end");
+  EXPECT_EQ(error("keys: 4 columns", "keys"), "INVALID_OPTION: keys: 4 columns");
+}
+
+TEST_F(ToolTest, AServerThatAnsweredBeforeIsNotTakenForAnother) {
+  const absl::Status closed = absl::UnavailableError("Socket closed");
+  EXPECT_EQ(ErrorLine(closed, "a:1"),
+            "UNAVAILABLE: no answer from a:1; it may serve TLS: --tls-ca names its authority's "
+            "certificate; or this is the server's HTTP port: Socket closed");
+  EXPECT_EQ(ErrorLine(AfterAnAnswer(closed), "a:1"),
+            "UNAVAILABLE: no answer from a:1; it answered before, so it may have stopped: Socket "
+            "closed");
+}
+
 TEST_F(ToolTest, TheHintAtAStoreTakesOnePageOfNames) {
   service_.get_store = [](grpc::ServerContext*, const auto&, auto*) {
     return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no store", "STORE_NOT_FOUND",
@@ -376,6 +431,11 @@ TEST_F(ToolTest, AddressThatIsNoHostAndPortIsAUsageError) {
   for (const auto& [address, wrong] : std::vector<std::pair<std::string, std::string>>{
            {"", "it is empty"},
            {"localhost", "the port is missing"},
+           {"localhost:", "the port is missing"},
+           {"127.0.0.1:83638", "the port must be a number from 1 to 65535"},
+           {"localhost:99999", "the port must be a number from 1 to 65535"},
+           {"[::1]:0", "the port must be a number from 1 to 65535"},
+           {"localhost:99999999999999999999", "the port must be a number from 1 to 65535"},
            {"http://localhost:7471", "leave out http://"}}) {
     const Outcome outcome = RunTool(address, {"store", "list"});
     EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);

@@ -17,6 +17,7 @@ namespace softlookup::tool {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -153,6 +154,16 @@ TEST_F(TuneCommandTest, ANarrowTerminalShowsTheFigureThatDecides) {
     EXPECT_THAT(outcome.out, StartsWith(std::string("score       temperature  ") + title + "\n"));
     EXPECT_THAT(outcome.notes, HasSubstr("(3 columns more: -w)\n"));
   }
+}
+
+TEST_F(TuneCommandTest, RowsThatHaveTwinsAreNoted) {
+  const std::string note = "softlookup: each row may have a twin";
+  EXPECT_THAT(Run({"tune", "people"}).notes, HasSubstr(note));
+  Fill(1, 1, 2, LastRow().mutable_key());
+  EXPECT_THAT(Run({"tune", "people"}).notes, Not(HasSubstr(note)));
+  Fill(1, 1, 1, LastRow().mutable_key());
+  component_ = 0.4;
+  EXPECT_THAT(Run({"tune", "people"}).notes, Not(HasSubstr(note)));
 }
 
 TEST_F(TuneCommandTest, APlotThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {

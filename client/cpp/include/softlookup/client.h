@@ -130,8 +130,8 @@ enum class ServingStatus { kUnknown = 0, kServing = 1, kNotServing = 2, kService
 class Client {
  public:
   // `address` is HOST:PORT or another gRPC target name. This does not wait for the server; the
-  // first call does. InvalidArgument for an empty address, an option out of its range or
-  // credentials that ValidateCredentials() refuses.
+  // first call does. InvalidArgument for an empty address, a port that is not from 1 to 65535, an
+  // option out of its range or credentials that ValidateCredentials() refuses.
   static absl::StatusOr<Client> Connect(std::string_view address,
                                         const ClientOptions& options = {});
 
