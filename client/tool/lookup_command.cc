@@ -83,11 +83,11 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
   return absl::OkStatus();
 }
 
-// Returns the queries that the flags ask for. positions[i] is the name of the row at position i, as
-// read from the file flags.names. `positions` is empty without that file.
+// Returns the queries that the flags ask for. `positions` holds the names that the file flags.names
+// gives. It is empty without that file.
 absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store,
-                                        const std::vector<std::string>& positions,
-                                        const Session& session, Client* client) {
+                                        const PositionNames& positions, const Session& session,
+                                        Client* client) {
   const std::uint32_t key_dim = store.key_dim();
   if (!flags.queries.empty()) {
     return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"});
@@ -97,7 +97,7 @@ absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Stor
     return ReadMatrix(flags.inputs, flags.format, columns);
   }
   if (!flags.row_names.empty()) {
-    return KeysOfNames(store, flags.row_names, flags.names, positions, session, client);
+    return KeysOfNames(store, flags.row_names, positions, session, client);
   }
   FloatMatrix queries{.rows = 0, .cols = key_dim, .data = {}};
   for (const std::string& literal : flags.literals) {
@@ -137,12 +137,11 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
                       .positions = {}};
   if (!flags.names.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(
-        labels.positions,
-        ReadNames(flags.names, flags.row_names.empty() ? BlankLines::kSkip : BlankLines::kRefuse));
+    CLIENT_ASSIGN_OR_RETURN(labels.positions, ReadNames(flags.names));
   }
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(flags.store, &client));
+  WarnOfOtherRows(labels.positions, store, session);
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries,
                           QueriesFrom(flags, store, labels.positions, session, &client));
   LookupPrinter printer(labels, session);
@@ -214,7 +213,7 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option(
           "--names", flags->names,
-          "File of names to print beside positions, one per line: the first names position 0")
+          "File of names to print beside positions: line N names position N-1, if it is not blank")
       ->type_name("FILE");
   lookup
       ->add_option("--values-out", flags->values_out,

@@ -30,9 +30,10 @@ std::size_t HeadsOf(const LookupAnswer& answer) {
   return answer.values.rows == 0 ? 1 : answer.stats.size() / answer.values.rows;
 }
 
-// The name of the row at `position`, or null if `labels` has none.
-const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
-  return position < labels.positions.size() ? &labels.positions[position] : nullptr;
+// The name of the row at `position`. Empty if `labels` has none.
+std::string NameOf(const LookupLabels& labels, std::uint64_t position) {
+  const std::vector<std::string>& names = labels.positions.by_position;
+  return position < names.size() ? names[position] : "";
 }
 
 // The id of the listed row `i`, or nullopt if it has none.
@@ -61,7 +62,8 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
   for (int i = 0; i < weights.positions_size(); ++i) {
     Json row = {{"position", weights.positions(i)}};
     if (const auto id = IdOf(weights, i)) row["id"] = *id;
-    if (const std::string* name = NameOf(labels, weights.positions(i))) row["name"] = *name;
+    std::string name = NameOf(labels, weights.positions(i));
+    if (!name.empty()) row["name"] = std::move(name);
     row["score"] = weights.scores(i);
     row["weight"] = weights.weights(i);
     list.push_back(std::move(row));
@@ -105,7 +107,7 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
                          const Session& session) {
   double scale = 1;
   for (const double weight : weights.weights()) scale = std::max(scale, std::abs(weight));
-  const bool named = !labels.positions.empty();
+  const bool named = !labels.positions.by_position.empty();
   std::vector<Table::Column> columns = {{"position", Align::kRight}};
   const bool identified = weights.ids_size() > 0;
   if (identified) columns.push_back({"id", Align::kRight, 1});
@@ -120,10 +122,7 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
       const auto id = IdOf(weights, i);
       cells.push_back(id.has_value() ? absl::StrCat(*id) : "");
     }
-    if (named) {
-      const std::string* name = NameOf(labels, position);
-      cells.push_back(name == nullptr ? "" : *name);
-    }
+    if (named) cells.push_back(NameOf(labels, position));
     cells.push_back(absl::StrFormat("%.6g", weights.scores(i)));
     cells.push_back(WeightText(weights.weights(i)));
     cells.push_back(Bar(weights.weights(i), scale));

@@ -8,6 +8,7 @@
 
 #include "client/output/json.h"
 #include "client/tool/command.h"
+#include "client/tool/word_list.h"
 #include "softlookup/client.h"
 
 namespace softlookup::tool {
@@ -22,8 +23,8 @@ std::string WeightText(double weight);
 // Names to print beside the answers. A member is empty if the user gave none.
 struct LookupLabels {
   std::string store;
-  std::vector<std::string> queries;    // One per query.
-  std::vector<std::string> positions;  // By position; may be shorter than the store.
+  std::vector<std::string> queries;  // One per query.
+  PositionNames positions;           // May name fewer positions than the store has.
 };
 
 // Prints for each query (and head) a table of weights, its statistics and the answer; or with

@@ -93,16 +93,47 @@ TEST_F(NamedRowsTest, ANameMayHoldACommaAndIsNotEmpty) {
   EXPECT_THAT(Lookup("", false).error, HasSubstr("--name must not be empty"));
 }
 
-// With --labels a blank line is a row without a label, and else it is skipped: a guess would ask by
-// the wrong row.
-TEST_F(NamedRowsTest, ABlankLineAmongTheNamesIsRefused) {
-  const TemporaryFile gap("gap.txt", "king\n\napple\n");
-  Outcome outcome = Run({"lookup", "glove", "--name", "apple", "--names", gap.path()});
-  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
-  EXPECT_THAT(outcome.error, HasSubstr(gap.path() + ": line 2 is blank"));
-  const TemporaryFile tail("tail.txt", "king\nqueen\napple\n\n\n");
-  outcome = Run({"lookup", "glove", "--name", "apple", "--names", tail.path(), "--mode", "hard"});
-  EXPECT_THAT(outcome.out, HasSubstr("answer [0 3]"));
+TEST_F(NamedRowsTest, ABlankLineIsARowWithoutAName) {
+  const TemporaryFile gap("gap.txt", "\nqueen\n \napple\n\n");
+  AppendRows();  // Positions 3 to 5.
+  const std::vector<std::string> lookup = {"lookup", "glove",   "--query",
+                                           "1,1",    "--names", gap.path()};
+  const Outcome printed = Run(lookup);
+  EXPECT_EQ(printed.notes, "softlookup: " + gap.path() + " names 5 rows, but glove has 6\n");
+  for (const auto& row : RunJson(lookup)["answers"][0]["heads"][0]["weights"]) {
+    const int position = row["position"];
+    EXPECT_EQ(row.value("name", ""), position == 1 ? "queen" : position == 3 ? "apple" : "");
+  }
+  const Outcome named =
+      Run({"lookup", "glove", "--name", "apple", "--names", gap.path(), "--mode", "hard"});
+  EXPECT_THAT(named.out, HasSubstr("answer [3 0]"));  // Of position 3, a king.
+}
+
+TEST_F(NamedRowsTest, AFileThatNamesOtherRowsThanThereAreIsWarnedOf) {
+  const auto lookup = [&](const std::string& names, const std::string& name = "") {
+    const TemporaryFile file("names.txt", names);
+    std::vector<std::string> arguments = {"lookup", "glove", "--names", file.path()};
+    if (name.empty()) {
+      arguments.insert(arguments.end(), {"--query", "1,1"});
+    } else {
+      arguments.insert(arguments.end(), {"--name", name});
+    }
+    Outcome outcome = Run(arguments);
+    for (std::string* text : {&outcome.notes, &outcome.error}) {
+      const std::size_t at = text->find(file.path());
+      if (at != std::string::npos) text->replace(at, file.path().size(), "FILE");
+    }
+    return outcome;
+  };
+  EXPECT_EQ(lookup("king\nqueen\napple").notes, "");
+  EXPECT_EQ(lookup("king\nqueen\napple\n\n\n").notes, "");
+  EXPECT_EQ(lookup("king\nqueen\n\n").notes, "");
+  EXPECT_EQ(lookup("king\nqueen\n").notes, "softlookup: FILE names 2 rows, but glove has 3\n");
+  EXPECT_EQ(lookup("word\nking\nqueen\napple\n").notes,
+            "softlookup: FILE names 4 rows, but glove has 3\n");
+  const Outcome beyond = lookup("word\nking\nqueen\napple\n", "apple");
+  EXPECT_EQ(beyond.exit_code, ExitCode::kInput);
+  EXPECT_EQ(beyond.error, "FILE: names position 3 apple, but glove has 3 rows");
 }
 
 TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {
