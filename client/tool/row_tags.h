@@ -16,10 +16,8 @@ namespace softlookup::tool {
 
 // A file of ids, or of labels, has a line for each row.
 //
-// A line of ids is a number, or "-" for a row without an id; blank lines are skipped. In a line of
-// labels, commas separate the labels, and white space around a label is ignored. A blank line is a
-// row without labels. A quoted label is a JSON string, so it can also hold commas, line ends, and
-// white space at its ends.
+// A line of ids is a number, or "-" for a row without an id; blank lines are skipped. label_text.h
+// describes a line of labels. Empty labels are left out; a blank line is a row without labels.
 
 // Reads the ids and labels of rows from files and adds them to the rows, batch by batch. Errors are
 // InputErrors that name the file, and the line if one is malformed.
