@@ -27,6 +27,8 @@ CLI::Option* AddList(CLI::App* command, const std::string& flag, std::vector<Ele
 void AddLabels(CLI::App* command, const std::string& flag, std::vector<std::string>* labels,
                const std::string& description) {
   const auto take = [flag, labels](const std::vector<std::string>& texts) {
+    // CLI11 takes a lone {} for no text at all.
+    if (texts.empty()) throw CLI::ValidationError(flag, "takes a label");
     for (const std::string& text : texts) {
       const std::optional<std::vector<std::string>> found = SplitLabels(text);
       if (!found.has_value()) {

@@ -23,6 +23,7 @@
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/validators.h"
+#include "client/tool/whole_file.h"
 #include "client/tool/whole_store.h"
 #include "client/tool/word_list.h"
 #include "client/tool/word_store.h"
@@ -90,11 +91,11 @@ absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Stor
                                         Client* client) {
   const std::uint32_t key_dim = store.key_dim();
   if (!flags.queries.empty()) {
-    return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"});
+    return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"}, session.err);
   }
   if (!flags.inputs.empty()) {
     CLIENT_ASSIGN_OR_RETURN(const Columns columns, InputColumns(store));
-    return ReadMatrix(flags.inputs, flags.format, columns);
+    return ReadMatrix(flags.inputs, flags.format, columns, session.err);
   }
   if (!flags.row_names.empty()) {
     return KeysOfNames(store, flags.row_names, positions, session, client);
@@ -121,6 +122,26 @@ void Add(const LookupAnswer& answer, FloatMatrix* values) {
   values->data.insert(values->data.end(), answer.values.data.begin(), answer.values.data.end());
 }
 
+// Says on session.err that no row has the labels that the flags ask for, if none has. For lookups
+// whose answers are all empty.
+void NoteUnknownLabels(const LookupFlags& flags, const Session& session, Client* client) {
+  const std::string note = flags.filter.UnknownLabelNote(flags.store);
+  if (note.empty()) return;
+  ReadRowsOptions options;
+  options.read_mask = {"position"};
+  options.page_rows = 1;
+  options.deadline = session.StreamDeadline();
+  bool found = false;
+  const absl::Status read = client->ReadRows(
+      flags.store, flags.filter.ToProto(),
+      [&found](const v1::ReadRowsResponse& page) {
+        found = found || page.rows_size() > 0;
+        return !found;
+      },
+      options);
+  if (read.ok() && !found) *session.err << note;
+}
+
 absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   if (!flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
           !flags.row_names.empty() + !flags.inputs.empty() !=
@@ -133,6 +154,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   if (!flags.memory.empty() && FromWord<v1::Source>(flags.source) != v1::SOURCE_MEMORY) {
     return UsageError("--memory goes with --source memory");
   }
+  CLIENT_RETURN_IF_ERROR(CheckWritable(flags.values_out));
   LookupLabels labels{.store = flags.store,
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
                       .positions = {}};
@@ -148,17 +170,21 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   output::WorkProgress progress("query", queries.rows);
   FloatMatrix values;  // Of all answers, if --values-out is set; else empty.
   std::uint64_t answered = 0;
+  bool all_empty = true;
   CLIENT_RETURN_IF_ERROR(
       LookupInBatches(store, queries, OptionsFrom(flags), &client, [&](const LookupAnswer& answer) {
         if (!flags.values_out.empty()) Add(answer, &values);
         progress.Clear();
         printer.Add(answer);
         answered += answer.values.rows;
+        all_empty = all_empty && std::all_of(answer.stats.begin(), answer.stats.end(),
+                                             [](const auto& stats) { return stats.empty(); });
         progress.Update(answered);
       }));
   progress.Clear();
   if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
   printer.Finish();
+  if (all_empty && answered > 0) NoteUnknownLabels(flags, session, &client);
   return absl::OkStatus();
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
@@ -65,8 +67,16 @@ absl::StatusOr<RowTags> RowTags::Open(const std::string& ids_path, const std::st
 absl::StatusOr<std::vector<v1::AppendRequest>> RowTags::Tag(std::uint32_t row_count,
                                                             v1::AppendRequest rows) {
   std::vector<std::optional<std::uint64_t>> ids;
+  std::unordered_map<std::uint64_t, std::uint64_t> lines;  // By id.
   for (std::uint32_t row = 0; row < row_count; ++row, ++rows_read_) {
     CLIENT_ASSIGN_OR_RETURN(ids.emplace_back(), ReadId());
+    if (const std::optional<std::uint64_t> id = ids.back(); id.has_value()) {
+      const auto [first, is_new] = lines.emplace(*id, ids_->line_number());
+      if (!is_new) {
+        return InputError(ids_->name(), absl::StrCat("line ", ids_->line_number(), ": the id ", *id,
+                                                     " is that of line ", first->second, ", too"));
+      }
+    }
     if (labels_.has_value()) CLIENT_RETURN_IF_ERROR(ReadLabels(rows.add_row_labels()));
   }
   std::vector<v1::AppendRequest> requests;
@@ -88,12 +98,14 @@ absl::StatusOr<std::optional<std::uint64_t>> RowTags::ReadId() {
   if (!ids_.has_value()) return std::nullopt;
   CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&*ids_, &line_));
   if (!read) return TooShort(*ids_);
+  skipped_id_lines_ = skipped_id_lines_ || ids_->line_number() != rows_read_ + 1;
   if (line_ == kNoId) return std::nullopt;
   std::uint64_t id;
   if (!absl::SimpleAtoi(line_, &id)) {
-    return InputError(ids_->name(), absl::StrCat("line ", ids_->line_number(), ": \"", line_,
-                                                 "\" is not an id: a whole number below 2^64, or ",
-                                                 kNoId, " for a row without"));
+    return InputError(ids_->name(),
+                      absl::StrCat("line ", ids_->line_number(), ": \"", cli::Excerpt(line_),
+                                   "\" is not an id: a whole number below 2^64, or ", kNoId,
+                                   " for a row without"));
   }
   return id;
 }
@@ -126,6 +138,12 @@ absl::Status RowTags::CheckAtEnd() {
                                                       output::Counted(rows_read_, "row")));
   }
   return absl::OkStatus();
+}
+
+std::string RowTags::IdPlace(std::uint64_t row) const {
+  if (!ids_.has_value()) return "";
+  return absl::StrCat(skipped_id_lines_ ? "" : absl::StrCat("line ", row + 1, " of "),
+                      ids_->name());
 }
 
 absl::Status RowTags::TooShort(const ByteSource& source) const {

@@ -29,12 +29,17 @@ class RowTags {
   // Adds the ids and labels of the next lines to `rows`, which has `row_count` >= 1 rows. Returns
   // one or more requests that together hold the rows in order. There are several if some rows have
   // ids and others have none, because a request must have an id for each row or for none. Fails if
-  // a file ends before the rows do.
+  // a file ends before the rows do, or if two of these rows have the same id, even if they would go
+  // into different requests.
   absl::StatusOr<std::vector<v1::AppendRequest>> Tag(std::uint32_t row_count,
                                                      v1::AppendRequest rows);
 
   // Call this after the last row. Fails if a file still has a line that is not blank.
   absl::Status CheckAtEnd();
+
+  // Names the file of ids, and if no line before it was blank, the line of the id of `row`, from 0:
+  // "line 3 of ids.txt". Empty without ids.
+  std::string IdPlace(std::uint64_t row) const;
 
  private:
   absl::StatusOr<std::optional<std::uint64_t>> ReadId();
@@ -44,6 +49,7 @@ class RowTags {
   std::optional<ByteSource> ids_;
   std::optional<ByteSource> labels_;
   std::uint64_t rows_read_ = 0;
+  bool skipped_id_lines_ = false;  // Whether a line of ids was blank, so that lines are not rows.
   std::string line_;
 };
 

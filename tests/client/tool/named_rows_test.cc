@@ -136,6 +136,19 @@ TEST_F(NamedRowsTest, AFileThatNamesOtherRowsThanThereAreIsWarnedOf) {
   EXPECT_EQ(beyond.error, "FILE: names position 3 apple, but glove has 3 rows");
 }
 
+TEST_F(NamedRowsTest, ALookupSaysThatNoRowHasTheLabel) {
+  const auto notes = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"lookup", "glove", "--query", "1,1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments).notes;
+  };
+  EXPECT_EQ(notes({"--label", "quen"}), "softlookup: no row of glove has the label \"quen\"\n");
+  EXPECT_EQ(notes({"--label", "queen"}), "");
+  // Another condition leaves no row.
+  EXPECT_EQ(notes({"--label", "queen", "--min-score", "1000"}), "");
+  EXPECT_EQ(notes({"--min-score", "1000"}), "");
+}
+
 TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {
   const std::vector<std::string> append = {"append", "glove", "--words", names_.path()};
   const std::vector<std::string> lookup = {"lookup", "glove", "--words", "king"};
