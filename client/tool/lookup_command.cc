@@ -17,6 +17,7 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/filter_flags.h"
+#include "client/tool/listed_labels.h"
 #include "client/tool/lookup_batches.h"
 #include "client/tool/lookup_printer.h"
 #include "client/tool/named_rows.h"
@@ -45,6 +46,7 @@ struct LookupFlags {
   std::vector<std::string> row_names;
   std::string format = "csv";
   std::string names;
+  bool labels = false;
   std::string values_out;
 
   AttentionFlags attention;
@@ -154,10 +156,15 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   if (!flags.memory.empty() && FromWord<v1::Source>(flags.source) != v1::SOURCE_MEMORY) {
     return UsageError("--memory goes with --source memory");
   }
+  if (flags.labels && !flags.source.empty() &&
+      FromWord<v1::Source>(flags.source) != v1::SOURCE_ROWS) {
+    return UsageError("--labels goes with --source rows, as a memory has no labels");
+  }
   CLIENT_RETURN_IF_ERROR(CheckWritable(flags.values_out));
   LookupLabels labels{.store = flags.store,
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
-                      .positions = {}};
+                      .positions = {},
+                      .rows = flags.labels ? std::optional(LabelsByPosition()) : std::nullopt};
   if (!flags.names.empty()) {
     CLIENT_ASSIGN_OR_RETURN(labels.positions, ReadNames(flags.names));
   }
@@ -171,8 +178,14 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   FloatMatrix values;  // Of all answers, if --values-out is set; else empty.
   std::uint64_t answered = 0;
   bool all_empty = true;
+  absl::Status labels_read;
   CLIENT_RETURN_IF_ERROR(
       LookupInBatches(store, queries, OptionsFrom(flags), &client, [&](const LookupAnswer& answer) {
+        if (!labels_read.ok()) return;
+        if (flags.labels) {
+          labels_read = ReadListedLabels(answer, flags.store, session, &client, &*labels.rows);
+          if (!labels_read.ok()) return;
+        }
         if (!flags.values_out.empty()) Add(answer, &values);
         progress.Clear();
         printer.Add(answer);
@@ -182,6 +195,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
         progress.Update(answered);
       }));
   progress.Clear();
+  CLIENT_RETURN_IF_ERROR(labels_read);
   if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
   printer.Finish();
   if (all_empty && answered > 0) NoteUnknownLabels(flags, session, &client);
@@ -241,6 +255,7 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
           "--names", flags->names,
           "File of names to print beside positions: line N names position N-1, if it is not blank")
       ->type_name("FILE");
+  lookup->add_flag("--labels", flags->labels, "Also print the labels of the listed rows");
   lookup
       ->add_option("--values-out", flags->values_out,
                    "Also write the answers to this file, one row per query")

@@ -12,6 +12,7 @@
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
+#include "client/tool/label_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -34,6 +35,12 @@ std::size_t HeadsOf(const LookupAnswer& answer) {
 std::string NameOf(const LookupLabels& labels, std::uint64_t position) {
   const std::vector<std::string>& names = labels.positions.by_position;
   return position < names.size() ? names[position] : "";
+}
+
+// The labels of the row at `position`. `labels.rows` must be set.
+std::vector<std::string> LabelsOf(const LookupLabels& labels, std::uint64_t position) {
+  const auto found = labels.rows->find(position);
+  return found == labels.rows->end() ? std::vector<std::string>() : found->second;
 }
 
 // The id of the listed row `i`, or nullopt if it has none.
@@ -64,6 +71,7 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
     if (const auto id = IdOf(weights, i)) row["id"] = *id;
     std::string name = NameOf(labels, weights.positions(i));
     if (!name.empty()) row["name"] = std::move(name);
+    if (labels.rows.has_value()) row["labels"] = LabelsOf(labels, weights.positions(i));
     row["score"] = weights.scores(i);
     row["weight"] = weights.weights(i);
     list.push_back(std::move(row));
@@ -112,6 +120,7 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
   const bool identified = weights.ids_size() > 0;
   if (identified) columns.push_back({"id", Align::kRight, 1});
   if (named) columns.push_back({"name"});
+  if (labels.rows.has_value()) columns.push_back({"labels", Align::kLeft, 1});
   columns.insert(columns.end(),
                  {{"score", Align::kRight, 2}, {"weight", Align::kRight}, {"", Align::kLeft, 3}});
   Table table(std::move(columns));
@@ -123,6 +132,7 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
       cells.push_back(id.has_value() ? absl::StrCat(*id) : "");
     }
     if (named) cells.push_back(NameOf(labels, position));
+    if (labels.rows.has_value()) cells.push_back(LabelsText(LabelsOf(labels, position)));
     cells.push_back(absl::StrFormat("%.6g", weights.scores(i)));
     cells.push_back(WeightText(weights.weights(i)));
     cells.push_back(Bar(weights.weights(i), scale));

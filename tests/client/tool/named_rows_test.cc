@@ -149,6 +149,28 @@ TEST_F(NamedRowsTest, ALookupSaysThatNoRowHasTheLabel) {
   EXPECT_EQ(notes({"--min-score", "1000"}), "");
 }
 
+TEST_F(NamedRowsTest, ALookupPrintsTheLabelsOfTheRowsThatItLists) {
+  // Positions 3 to 602, further apart than one call reads, and one with labels at the end.
+  const NpyFile many(2, std::vector<float>(2 * 600));
+  Succeed({"append", "glove", "--keys", many.path(), "--values", many.path()});
+  const NpyFile last(2, {4, 4});
+  const TemporaryFile labels("labels.txt", "\"a,b\",c\n");
+  Succeed({"append", "glove", "--keys", last.path(), "--values", last.path(), "--labels",
+           labels.path()});
+  const std::vector<std::string> lookup = {"lookup", "glove", "--query", "4,1",     "--query",
+                                           "1,1",    "--top", "3",       "--labels"};
+  EXPECT_THAT(Run(lookup).out, AllOf(HasSubstr("\n  position  labels   "),
+                                     HasSubstr("\n       603  \"a,b\",c  14.1421  "),
+                                     HasSubstr("\n         0  king     8.48528  ")));
+  const auto weights = RunJson(lookup)["answers"][0]["heads"][0]["weights"];
+  ASSERT_EQ(weights.size(), 3u);
+  EXPECT_EQ(weights[0]["labels"], nlohmann::json::array({"a,b", "c"}));
+  EXPECT_EQ(weights[1]["labels"], nlohmann::json::array({"king"}));
+  EXPECT_EQ(weights[2]["labels"], nlohmann::json::array({"queen"}));
+  EXPECT_EQ(Run({"lookup", "glove", "--query", "1,1", "--source", "memory", "--labels"}).exit_code,
+            ExitCode::kUsage);
+}
+
 TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {
   const std::vector<std::string> append = {"append", "glove", "--words", names_.path()};
   const std::vector<std::string> lookup = {"lookup", "glove", "--words", "king"};
