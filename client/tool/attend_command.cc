@@ -101,8 +101,8 @@ void AddAttendCommand(CLI::App* app, Session* session) {
       "attend", "Answer queries over keys and values from files; nothing is stored");
   attend->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. If the first line of a .csv file is a header, it is skipped. All\n"
-      "files go to the server in one request.");
+      "or is - for standard input. If the first line of a .csv file is a header, it is skipped.\n"
+      "All files go to the server in one request.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");
   };
