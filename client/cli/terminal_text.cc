@@ -45,4 +45,13 @@ std::string TerminalText(std::string_view text) {
   return shown;
 }
 
+std::string Excerpt(std::string_view text) {
+  if (text.size() <= kExcerptBytesMax) return std::string(text);
+  // Do not cut a character of UTF-8, of which all bytes but the first are continuation bytes.
+  constexpr std::size_t kContinuationBytesMax = 3;
+  std::size_t end = kExcerptBytesMax;
+  while (end > kExcerptBytesMax - kContinuationBytesMax && (text[end] & 0xc0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 }  // namespace softlookup::cli

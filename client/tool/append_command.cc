@@ -27,15 +27,17 @@ struct AppendCommandFlags {
   AppendFlags append;
 };
 
-absl::StatusOr<RowBatches> OpenBatches(const AppendCommandFlags& flags, const v1::Store& store) {
+absl::StatusOr<RowBatches> OpenBatches(const AppendCommandFlags& flags, const v1::Store& store,
+                                       const Session& session) {
   if (flags.inputs.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store));
+    CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store, session.err));
     return PairBatches(std::move(pairs), store);
   }
   CLIENT_ASSIGN_OR_RETURN(Columns columns, InputColumns(store));
   const std::uint32_t input_dim = columns.count;
-  CLIENT_ASSIGN_OR_RETURN(std::shared_ptr<RowReader> reader,
-                          OpenRows(flags.inputs, flags.input.format, std::move(columns)));
+  CLIENT_ASSIGN_OR_RETURN(
+      std::shared_ptr<RowReader> reader,
+      OpenRows(flags.inputs, flags.input.format, std::move(columns), session.err));
   return RowBatches{
       input_dim,
       [reader, input_dim, rows = std::vector<float>()](
@@ -77,7 +79,7 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   if (!flags.input.words.empty()) {
     CLIENT_RETURN_IF_ERROR(CheckIsWordStore(store, flags.any_store));
   }
-  CLIENT_ASSIGN_OR_RETURN(const RowBatches rows, OpenBatches(flags, store));
+  CLIENT_ASSIGN_OR_RETURN(const RowBatches rows, OpenBatches(flags, store, session));
   CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
   const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
   CLIENT_ASSIGN_OR_RETURN(const AppendReport report,
@@ -94,12 +96,17 @@ void AddAppendCommand(CLI::App* app, Session* session) {
   CLI::App* append = app->add_subcommand("append", "Append rows from files to a store");
   append->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. Files are streamed, so they may be of any length. But a .npy\n"
-      "file in Fortran order is read whole before its first row is sent, so it must fit in RAM.\n\n"
+      "or is - for standard input. If the first line of a .csv file is a header, it is skipped.\n"
+      "Files are streamed, so they may be of any length. But a .npy file in Fortran order is read\n"
+      "whole before its first row is sent, so it must fit in RAM.\n\n"
       "With --writer NAME, run the same command again after any failure: it appends only the rows\n"
       "that the store does not have yet. NAME must stand for this input in this store, and only\n"
       "one command at a time may use it. New rows may be added at the end of the input. After a\n"
       "run that was killed, the next one needs the same --batch-rows, --ids and --labels.\n\n"
+      "The server takes or refuses a request as a whole. A request has at most --batch-rows rows,\n"
+      "and either all of them have ids or none has. So where --ids has - in places, each run of\n"
+      "rows with ids, or without, is a request of its own. If a request fails, the rows of those\n"
+      "before it stay written.\n\n"
       "Ctrl-C or SIGTERM ends the command, which then says how to append the rest. Without\n"
       "--writer, it first waits until the server has acknowledged the rows already sent. A second\n"
       "signal ends it at once.");

@@ -93,7 +93,7 @@ class Sender {
     // server that is down. No row is lost: the next run asks the server which rows it has.
     std::optional<InterruptAction> cut;
     if (!flags_.writer.empty()) cut.emplace([this] { stream_.Cancel(); });
-    const absl::Status sent = Send(rows, std::move(tags));
+    const absl::Status sent = Send(rows, &tags);
     absl::StatusOr<AppendSummary> summary = stream_.Finish();
     cut.reset();
     if (!summary.ok() && interrupt_.interrupted() && absl::IsCancelled(summary.status())) {
@@ -102,7 +102,7 @@ class Sender {
                                "interrupted; rows acknowledged before: ", known.acknowledged_rows)),
                            known);
     }
-    if (!summary.ok()) return AddLossHint(NameRow(AfterAnAnswer(summary.status())));
+    if (!summary.ok()) return AddLossHint(NameRow(AfterAnAnswer(summary.status()), tags));
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
@@ -144,7 +144,7 @@ class Sender {
                             std::string(resume_flags_), " N appends all but the first N"));
   }
 
-  absl::Status Send(const RowBatches& rows, RowTags tags) {
+  absl::Status Send(const RowBatches& rows, RowTags* tags) {
     const auto batch_rows = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         kBatchBytesMax / (rows.row_dim * sizeof(float)), 1, flags_.batch_rows));
     for (;;) {
@@ -155,9 +155,9 @@ class Sender {
       // have ended before its last row.
       if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       input_ended_ = count == 0;
-      if (input_ended_) return CheckAtEnd(std::move(tags));
+      if (input_ended_) return CheckAtEnd(tags);
       CLIENT_ASSIGN_OR_RETURN(std::vector<v1::AppendRequest> requests,
-                              tags.Tag(count, std::move(batch)));
+                              tags->Tag(count, std::move(batch)));
       for (v1::AppendRequest& request : requests) {
         CLIENT_RETURN_IF_ERROR(Send(std::move(request)));
       }
@@ -181,8 +181,8 @@ class Sender {
     return stream_.Append(std::move(request));
   }
 
-  absl::Status CheckAtEnd(RowTags tags) const {
-    CLIENT_RETURN_IF_ERROR(tags.CheckAtEnd());
+  absl::Status CheckAtEnd(RowTags* tags) const {
+    CLIENT_RETURN_IF_ERROR(tags->CheckAtEnd());
     if (rows_read_ >= rows_to_skip_) return absl::OkStatus();
     if (flags_.writer.empty()) {
       return UsageError(absl::StrCat("--skip-rows is ", flags_.skip_rows, ", but the input has ",
@@ -193,9 +193,9 @@ class Sender {
                                    rows_read_, "; it takes a writer of its own"));
   }
 
-  // If `error` names a row, adds the number of that row in the input. The server counts rows from
-  // the start of their request.
-  absl::Status NameRow(const absl::Status& error) const {
+  // If `error` names a row, adds the number of that row in the input, and if its id is taken, the
+  // place of the id in its file. The server counts rows from the start of their request.
+  absl::Status NameRow(const absl::Status& error, const RowTags& tags) const {
     const std::map<std::string, std::string> metadata = ErrorMetadata(error);
     const auto row = metadata.find("row");
     const std::uint64_t request = stream_.acknowledged().acknowledged_requests;
@@ -204,8 +204,14 @@ class Sender {
         request >= first_rows_.size()) {
       return error;
     }
-    return Annotate(error, absl::StrCat("that is row ", first_rows_[request] + offset,
-                                        " (from 0) of the input"));
+    const std::uint64_t input_row = first_rows_[request] + offset;
+    std::string note = absl::StrCat("that is row ", input_row, " (from 0) of the input");
+    const std::string id_place = tags.IdPlace(input_row);
+    if (!id_place.empty() && ErrorReason(error) == "ROW_EXISTS") {
+      absl::StrAppend(&note, ", ", id_place,
+                      "; --on-conflict can skip such rows or replace the old ones");
+    }
+    return Annotate(error, note);
   }
 
   const AppendFlags& flags_;

@@ -12,6 +12,7 @@
 #include "client/tool/projection_flags.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/validators.h"
+#include "client/tool/whole_file.h"
 
 namespace softlookup::tool {
 namespace {
@@ -53,20 +54,26 @@ absl::Status CheckFlags(const AttendFlags& flags) {
 }
 
 // Reads the file at `path` into `matrix` of `request`. Leaves it unset if `path` is empty.
-absl::Status Read(const std::string& path, const AttendFlags& flags,
+absl::Status Read(const std::string& path, const AttendFlags& flags, const Session& session,
                   v1::Matrix* (v1::AttendRequest::*matrix)(), v1::AttendRequest* request) {
   if (path.empty()) return absl::OkStatus();
-  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix read, ReadMatrix(path, flags.format, {0, ""}));
+  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix read,
+                          ReadMatrix(path, flags.format, {0, ""}, session.err));
   return FloatMatrixView(read).ToProto((request->*matrix)());
 }
 
 absl::Status Attend(const AttendFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckFlags(flags));
+  CLIENT_RETURN_IF_ERROR(CheckWritable(flags.values_out));
   v1::AttendRequest request;
-  CLIENT_RETURN_IF_ERROR(Read(flags.queries, flags, &v1::AttendRequest::mutable_queries, &request));
-  CLIENT_RETURN_IF_ERROR(Read(flags.keys, flags, &v1::AttendRequest::mutable_keys, &request));
-  CLIENT_RETURN_IF_ERROR(Read(flags.values, flags, &v1::AttendRequest::mutable_values, &request));
-  CLIENT_RETURN_IF_ERROR(Read(flags.inputs, flags, &v1::AttendRequest::mutable_inputs, &request));
+  CLIENT_RETURN_IF_ERROR(
+      Read(flags.queries, flags, session, &v1::AttendRequest::mutable_queries, &request));
+  CLIENT_RETURN_IF_ERROR(
+      Read(flags.keys, flags, session, &v1::AttendRequest::mutable_keys, &request));
+  CLIENT_RETURN_IF_ERROR(
+      Read(flags.values, flags, session, &v1::AttendRequest::mutable_values, &request));
+  CLIENT_RETURN_IF_ERROR(
+      Read(flags.inputs, flags, session, &v1::AttendRequest::mutable_inputs, &request));
   if (flags.projection.any()) {
     CLIENT_ASSIGN_OR_RETURN(*request.mutable_projection(),
                             ReadProjection(flags.projection, v1::Store()));
@@ -94,7 +101,8 @@ void AddAttendCommand(CLI::App* app, Session* session) {
       "attend", "Answer queries over keys and values from files; nothing is stored");
   attend->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. All files go to the server in one request.");
+      "or is - for standard input. If the first line of a .csv file is a header, it is skipped.\n"
+      "All files go to the server in one request.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");
   };

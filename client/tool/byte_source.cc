@@ -53,7 +53,10 @@ absl::StatusOr<bool> ByteSource::ReadLine(std::string* line) {
     }
   }
   if (!ended && line->empty()) return false;
-  if (++line_number_ == 1 && absl::StartsWith(*line, kByteOrderMark)) {
+  if (++line_number_ == 1 && absl::StartsWith(*line, kNpyMagic)) {
+    return InputError(name_, "is a .npy file, but it must be text, one line a row");
+  }
+  if (line_number_ == 1 && absl::StartsWith(*line, kByteOrderMark)) {
     line->erase(0, std::strlen(kByteOrderMark));
   }
   if (!line->empty() && line->back() == '\r') line->pop_back();

@@ -14,6 +14,9 @@ namespace softlookup::tool {
 // The byte order mark of UTF-8, which some editors write at the start of a text file.
 inline constexpr char kByteOrderMark[] = "\xef\xbb\xbf";
 
+// The first bytes of a .npy file.
+inline constexpr char kNpyMagic[] = "\x93NUMPY";
+
 // A file or standard input, read once from front to back, either by bytes or by lines. Errors are
 // InputErrors.
 class ByteSource {
@@ -29,7 +32,8 @@ class ByteSource {
   absl::StatusOr<std::size_t> Read(void* out, std::size_t size);
 
   // Reads the next line without its end ("\n" or "\r\n"). Drops a byte order mark from the first
-  // line. Returns false at the end of the input. Fails for a line over 16 MiB.
+  // line. Returns false at the end of the input. Fails for a line over 16 MiB, and for a .npy file,
+  // which is no text.
   absl::StatusOr<bool> ReadLine(std::string* line);
 
   // Number of the last line read, from 1.

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 
@@ -51,13 +51,15 @@ std::optional<double> ParseNumber(std::string_view field) {
   return number;
 }
 
-// Says what is wrong with `field`, which is not a finite float32. `is_number` says whether it is a
-// number at all, such as 1e39 or nan.
-std::string Wrong(const std::string& field, bool is_number) {
-  if (field.empty()) return "empty";
-  return absl::StrCat(
-      "\"", field, "\" is not a ", is_number ? "finite float32" : "number",
-      absl::StrContains(field, ";") ? "; commas or white space separate numbers" : "");
+// Says what is wrong with `field` of `line`, which is not a finite float32. `is_number` says
+// whether it is a number at all, such as 1e39 or nan.
+std::string Wrong(std::string_view field, std::string_view line, bool is_number) {
+  const std::string hint = line.find(';') == std::string_view::npos
+                               ? ""
+                               : "; the line has semicolons: separate numbers with commas";
+  if (field.empty()) return "empty" + hint;
+  return absl::StrCat("\"", cli::Excerpt(field), "\" is not a ",
+                      is_number ? "finite float32" : "number", hint);
 }
 
 class CsvReader : public RowReader {
@@ -74,7 +76,12 @@ class CsvReader : public RowReader {
       std::string_view line = line_;
       line = line.substr(0, line.find('#'));
       line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
-      if (line.empty() || (std::exchange(may_be_header_, false) && IsHeader(line))) continue;
+      if (line.empty()) continue;
+      if (std::exchange(may_be_header_, false) && IsHeader(line)) {
+        Note(absl::StrCat("skipped line ", source_.line_number(),
+                          ", a header: ", cli::Excerpt(line)));
+        continue;
+      }
       CLIENT_RETURN_IF_ERROR(ParseRow(line, rows));
       ++count;
     }
@@ -94,7 +101,8 @@ class CsvReader : public RowReader {
     return true;
   }
 
-  absl::Status ParseRow(std::string_view line, std::vector<float>* rows) {
+  absl::Status ParseRow(const std::string_view whole_line, std::vector<float>* rows) {
+    std::string_view line = whole_line;
     std::uint64_t column = 0;
     bool more = true;
     while (more) {
@@ -103,7 +111,7 @@ class CsvReader : public RowReader {
       const auto number = ParseNumber(field);
       if (!number.has_value() || !std::isfinite(static_cast<float>(*number))) {
         return InputError(name(), absl::StrCat("line ", source_.line_number(), ", column ", column,
-                                               ": ", Wrong(field, number.has_value())));
+                                               ": ", Wrong(field, whole_line, number.has_value())));
       }
       if (columns_.count == 0 || column <= columns_.count)
         rows->push_back(static_cast<float>(*number));

@@ -1,5 +1,13 @@
 #include "client/tool/filter_flags.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/terminal_text.h"
+#include "client/output/json.h"
+#include "client/tool/label_text.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
@@ -12,6 +20,31 @@ CLI::Option* AddList(CLI::App* command, const std::string& flag, std::vector<Ele
       ->type_name(type_name)
       ->delimiter(',')
       ->allow_extra_args(false)
+      ->group("Rows");
+}
+
+// Adds an option whose values are labels, as label_text.h describes them.
+void AddLabels(CLI::App* command, const std::string& flag, std::vector<std::string>* labels,
+               const std::string& description) {
+  const auto take = [flag, labels](const std::vector<std::string>& texts) {
+    // CLI11 takes a lone {} for no text at all.
+    if (texts.empty()) throw CLI::ValidationError(flag, "takes a label");
+    for (const std::string& text : texts) {
+      const std::optional<std::vector<std::string>> found = SplitLabels(text);
+      if (!found.has_value()) {
+        throw CLI::ValidationError(flag, absl::StrCat(text, ": ", kQuotedLabelRule));
+      }
+      // Without its label, an option would choose all rows.
+      if (found->empty() || std::find(found->begin(), found->end(), "") != found->end()) {
+        throw CLI::ValidationError(flag, "a label must not be empty");
+      }
+      labels->insert(labels->end(), found->begin(), found->end());
+    }
+  };
+  command->add_option_function<std::vector<std::string>>(flag, take, description)
+      ->type_name("LABEL,...")
+      ->allow_extra_args(false)
+      ->check(Utf8())
       ->group("Rows");
 }
 
@@ -29,6 +62,20 @@ v1::RowFilter FilterFlags::ToProto() const {
   return filter;
 }
 
+std::string FilterFlags::UnknownLabelNote(const std::string& store) const {
+  if (any_labels.empty()) return "";
+  std::vector<std::string> shown;
+  for (const std::string& label : any_labels) {
+    shown.push_back(cli::TerminalText(output::Json(label).dump()));
+  }
+  FilterFlags others = *this;
+  others.any_labels.clear();
+  return absl::StrCat("softlookup: no row of ", cli::TerminalText(store),
+                      others.any() ? " that the other options choose" : "", " has ",
+                      shown.size() == 1 ? "the label " : "one of the labels ",
+                      absl::StrJoin(shown, ", "), "\n");
+}
+
 void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
   command->add_option("--begin", flags->begin, "Only rows from this position on (default 0)")
       ->group("Rows");
@@ -43,12 +90,11 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
           "Only rows at the last N positions before --end; positions of deleted rows count "
           "(default: all)")
       ->group("Rows");
-  AddList(command, "--label", &flags->any_labels,
-          "Only rows with at least one of these labels; may be repeated", "LABEL,...")
-      ->check(Utf8());
-  AddList(command, "--no-label", &flags->no_labels,
-          "Only rows with none of these labels; may be repeated", "LABEL,...")
-      ->check(Utf8());
+  AddLabels(
+      command, "--label", &flags->any_labels,
+      "Only rows with one of these labels ('\"a,b\"' is one label, in JSON); may be repeated");
+  AddLabels(command, "--no-label", &flags->no_labels,
+            "Only rows with none of these labels; may be repeated");
   AddList(command, "--id", &flags->ids, "Only rows with one of these ids; may be repeated",
           "ID,...");
   AddList(command, "--exclude-id", &flags->exclude_ids,

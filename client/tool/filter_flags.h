@@ -25,6 +25,10 @@ struct FilterFlags {
   // Whether the command line sets any of these. True even if the options let all rows pass, such as
   // --begin 0.
   bool any() const { return ToProto().ByteSizeLong() > 0; }
+
+  // Returns the line to print for people if no row of `store` passes: that none has the labels.
+  // Empty without --label.
+  std::string UnknownLabelNote(const std::string& store) const;
 };
 
 // `flags` must outlive `command`.

@@ -122,7 +122,7 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
   }
   const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
   CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
-  CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store));
+  CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store, session.err));
   RowBatches rows = PairBatches(std::move(pairs), store);
   if (!existing.ok()) {
     v1::AppendRequest first;

@@ -17,12 +17,14 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/filter_flags.h"
+#include "client/tool/listed_labels.h"
 #include "client/tool/lookup_batches.h"
 #include "client/tool/lookup_printer.h"
 #include "client/tool/named_rows.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/validators.h"
+#include "client/tool/whole_file.h"
 #include "client/tool/whole_store.h"
 #include "client/tool/word_list.h"
 #include "client/tool/word_store.h"
@@ -44,6 +46,7 @@ struct LookupFlags {
   std::vector<std::string> row_names;
   std::string format = "csv";
   std::string names;
+  bool labels = false;
   std::string values_out;
 
   AttentionFlags attention;
@@ -83,21 +86,21 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
   return absl::OkStatus();
 }
 
-// Returns the queries that the flags ask for. positions[i] is the name of the row at position i, as
-// read from the file flags.names. `positions` is empty without that file.
+// Returns the queries that the flags ask for. `positions` holds the names that the file flags.names
+// gives. It is empty without that file.
 absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store,
-                                        const std::vector<std::string>& positions,
-                                        const Session& session, Client* client) {
+                                        const PositionNames& positions, const Session& session,
+                                        Client* client) {
   const std::uint32_t key_dim = store.key_dim();
   if (!flags.queries.empty()) {
-    return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"});
+    return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"}, session.err);
   }
   if (!flags.inputs.empty()) {
     CLIENT_ASSIGN_OR_RETURN(const Columns columns, InputColumns(store));
-    return ReadMatrix(flags.inputs, flags.format, columns);
+    return ReadMatrix(flags.inputs, flags.format, columns, session.err);
   }
   if (!flags.row_names.empty()) {
-    return KeysOfNames(store, flags.row_names, flags.names, positions, session, client);
+    return KeysOfNames(store, flags.row_names, positions, session, client);
   }
   FloatMatrix queries{.rows = 0, .cols = key_dim, .data = {}};
   for (const std::string& literal : flags.literals) {
@@ -132,6 +135,26 @@ absl::Status CheckFilterOfMemory(const FilterFlags& filter) {
       "before it");
 }
 
+// Says on session.err that no row has the labels that the flags ask for, if none has. For lookups
+// whose answers are all empty.
+void NoteUnknownLabels(const LookupFlags& flags, const Session& session, Client* client) {
+  const std::string note = flags.filter.UnknownLabelNote(flags.store);
+  if (note.empty()) return;
+  ReadRowsOptions options;
+  options.read_mask = {"position"};
+  options.page_rows = 1;
+  options.deadline = session.StreamDeadline();
+  bool found = false;
+  const absl::Status read = client->ReadRows(
+      flags.store, flags.filter.ToProto(),
+      [&found](const v1::ReadRowsResponse& page) {
+        found = found || page.rows_size() > 0;
+        return !found;
+      },
+      options);
+  if (read.ok() && !found) *session.err << note;
+}
+
 absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   const int kinds = !flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
                     !flags.row_names.empty() + !flags.inputs.empty();
@@ -149,33 +172,49 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   if (FromWord<v1::Source>(flags.source) == v1::SOURCE_MEMORY) {
     CLIENT_RETURN_IF_ERROR(CheckFilterOfMemory(flags.filter));
   }
+  if (flags.labels && !flags.source.empty() &&
+      FromWord<v1::Source>(flags.source) != v1::SOURCE_ROWS) {
+    return UsageError("--labels goes with --source rows, as a memory has no labels");
+  }
+  CLIENT_RETURN_IF_ERROR(CheckWritable(flags.values_out));
   LookupLabels labels{.store = flags.store,
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
-                      .positions = {}};
+                      .positions = {},
+                      .rows = flags.labels ? std::optional(LabelsByPosition()) : std::nullopt};
   if (!flags.names.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(
-        labels.positions,
-        ReadNames(flags.names, flags.row_names.empty() ? BlankLines::kSkip : BlankLines::kRefuse));
+    CLIENT_ASSIGN_OR_RETURN(labels.positions, ReadNames(flags.names));
   }
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(flags.store, &client));
+  WarnOfOtherRows(labels.positions, store, session);
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries,
                           QueriesFrom(flags, store, labels.positions, session, &client));
   LookupPrinter printer(labels, session);
   output::WorkProgress progress("query", queries.rows);
   FloatMatrix values;  // Of all answers, if --values-out is set; else empty.
   std::uint64_t answered = 0;
+  bool all_empty = true;
+  absl::Status labels_read;
   CLIENT_RETURN_IF_ERROR(AfterAnAnswer(
       LookupInBatches(store, queries, OptionsFrom(flags), &client, [&](const LookupAnswer& answer) {
+        if (!labels_read.ok()) return;
+        if (flags.labels) {
+          labels_read = ReadListedLabels(answer, flags.store, session, &client, &*labels.rows);
+          if (!labels_read.ok()) return;
+        }
         if (!flags.values_out.empty()) Add(answer, &values);
         progress.Clear();
         printer.Add(answer);
         answered += answer.values.rows;
+        all_empty = all_empty && std::all_of(answer.stats.begin(), answer.stats.end(),
+                                             [](const auto& stats) { return stats.empty(); });
         progress.Update(answered);
       })));
   progress.Clear();
+  CLIENT_RETURN_IF_ERROR(labels_read);
   if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
   printer.Finish();
+  if (all_empty && answered > 0) NoteUnknownLabels(flags, session, &client);
   return absl::OkStatus();
 }
 
@@ -230,8 +269,9 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option(
           "--names", flags->names,
-          "File of names to print beside positions, one per line: the first names position 0")
+          "File of names to print beside positions: line N names position N-1, if it is not blank")
       ->type_name("FILE");
+  lookup->add_flag("--labels", flags->labels, "Also print the labels of the listed rows");
   lookup
       ->add_option("--values-out", flags->values_out,
                    "Also write the answers to this file, one row per query")

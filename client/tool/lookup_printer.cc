@@ -12,6 +12,7 @@
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
+#include "client/tool/label_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -30,9 +31,16 @@ std::size_t HeadsOf(const LookupAnswer& answer) {
   return answer.values.rows == 0 ? 1 : answer.stats.size() / answer.values.rows;
 }
 
-// The name of the row at `position`, or null if `labels` has none.
-const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
-  return position < labels.positions.size() ? &labels.positions[position] : nullptr;
+// The name of the row at `position`. Empty if `labels` has none.
+std::string NameOf(const LookupLabels& labels, std::uint64_t position) {
+  const std::vector<std::string>& names = labels.positions.by_position;
+  return position < names.size() ? names[position] : "";
+}
+
+// The labels of the row at `position`. `labels.rows` must be set.
+std::vector<std::string> LabelsOf(const LookupLabels& labels, std::uint64_t position) {
+  const auto found = labels.rows->find(position);
+  return found == labels.rows->end() ? std::vector<std::string>() : found->second;
 }
 
 // The id of the listed row `i`, or nullopt if it has none.
@@ -64,7 +72,9 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
   for (int i = 0; i < weights.positions_size(); ++i) {
     Json row = {{"position", weights.positions(i)}};
     if (const auto id = IdOf(weights, i)) row["id"] = *id;
-    if (const std::string* name = NameOf(labels, weights.positions(i))) row["name"] = *name;
+    std::string name = NameOf(labels, weights.positions(i));
+    if (!name.empty()) row["name"] = std::move(name);
+    if (labels.rows.has_value()) row["labels"] = LabelsOf(labels, weights.positions(i));
     row["score"] = WithoutSignOfZero(weights.scores(i));
     row["weight"] = WithoutSignOfZero(weights.weights(i));
     list.push_back(std::move(row));
@@ -108,11 +118,12 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
                          const Session& session) {
   double scale = 1;
   for (const double weight : weights.weights()) scale = std::max(scale, std::abs(weight));
-  const bool named = !labels.positions.empty();
+  const bool named = !labels.positions.by_position.empty();
   std::vector<Table::Column> columns = {{"position", Align::kRight}};
   const bool identified = weights.ids_size() > 0;
   if (identified) columns.push_back({"id", Align::kRight, 1});
   if (named) columns.push_back({"name"});
+  if (labels.rows.has_value()) columns.push_back({"labels", Align::kLeft, 1});
   columns.insert(columns.end(),
                  {{"score", Align::kRight, 2}, {"weight", Align::kRight}, {"", Align::kLeft, 3}});
   Table table(std::move(columns));
@@ -123,10 +134,8 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
       const auto id = IdOf(weights, i);
       cells.push_back(id.has_value() ? absl::StrCat(*id) : "");
     }
-    if (named) {
-      const std::string* name = NameOf(labels, position);
-      cells.push_back(name == nullptr ? "" : *name);
-    }
+    if (named) cells.push_back(NameOf(labels, position));
+    if (labels.rows.has_value()) cells.push_back(LabelsText(LabelsOf(labels, position)));
     cells.push_back(absl::StrFormat("%.6g", WithoutSignOfZero(weights.scores(i))));
     cells.push_back(WeightText(weights.weights(i)));
     cells.push_back(Bar(weights.weights(i), scale));

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/output/json.h"
 #include "client/tool/command.h"
+#include "client/tool/listed_labels.h"
+#include "client/tool/word_list.h"
 #include "softlookup/client.h"
 
 namespace softlookup::tool {
@@ -22,18 +25,22 @@ std::string WeightText(double weight);
 // Names to print beside the answers. A member is empty if the user gave none.
 struct LookupLabels {
   std::string store;
-  std::vector<std::string> queries;    // One per query.
-  std::vector<std::string> positions;  // By position; may be shorter than the store.
+  std::vector<std::string> queries;  // One per query.
+  PositionNames positions;           // May name fewer positions than the store has.
+  // Set if labels are to be shown. Before an answer is added, must have those of its rows.
+  std::optional<LabelsByPosition> rows;
 };
 
 // Prints for each query (and head) a table of weights, its statistics and the answer; or with
 // -o json
 // {"store", "revision", "row_count", "answers": [{"query", "word"?, "values": [...], "heads":
 //  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
-//    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
+//    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "labels"?, "score",
+//    "weight"}]}]}]}
 // where log_sum_exp and max_logit are null if infinite. entropy is null if log_sum_exp is: both are
 // defined only for soft answers over at least one row. "word" and "name" are there if the labels
-// have one, "id" if the row has an id, "remaining_weight" and "weights" if weights were asked for.
+// have one, "labels", a list, if labels are to be shown, "id" if the row has an id,
+// "remaining_weight" and "weights" if weights were asked for.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
 // those of the first part. If a later part has a later revision, Finish() says so on session.err.

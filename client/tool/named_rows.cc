@@ -8,6 +8,7 @@
 #include "client/cli/nearest_name.h"
 #include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
@@ -15,6 +16,7 @@ namespace {
 
 using cli::Suggestion;
 using cli::TerminalText;
+using output::Counted;
 
 // Reads the positions and keys of the first two rows that pass `filter`, or of fewer if fewer pass.
 // A second row shows that a label is not unique.
@@ -36,8 +38,10 @@ absl::StatusOr<std::vector<v1::Row>> ReadTwoRows(const v1::Store& store,
   return rows;
 }
 
-absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const std::string& file,
-                                            const std::vector<std::string>& positions) {
+absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const PositionNames& names,
+                                            const v1::Store& store) {
+  const std::string& file = names.file;
+  const std::vector<std::string>& positions = names.by_position;
   const auto found = std::find(positions.begin(), positions.end(), name);
   if (found == positions.end()) {
     return InputError(file, absl::StrCat("has no name ", TerminalText(name),
@@ -49,6 +53,11 @@ absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const std::
     return InputError(file, absl::StrCat("gives the name ", TerminalText(name), " to positions ",
                                          position, " and ", again - positions.begin()));
   }
+  if (position >= store.row_count()) {
+    return InputError(
+        file, absl::StrCat("names position ", position, " ", TerminalText(name), ", but ",
+                           TerminalText(store.name()), " has ", Counted(store.row_count(), "row")));
+  }
   v1::RowFilter filter;
   filter.set_begin(position);
   filter.set_end(position + 1);
@@ -59,25 +68,24 @@ absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const std::
 
 absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                         const std::vector<std::string>& names,
-                                        const std::string& names_file,
-                                        const std::vector<std::string>& positions,
-                                        const Session& session, Client* client) {
+                                        const PositionNames& positions, const Session& session,
+                                        Client* client) {
   FloatMatrix keys{.rows = 0, .cols = store.key_dim(), .data = {}};
   for (const std::string& name : names) {
     v1::RowFilter filter;
-    if (names_file.empty()) {
+    if (positions.file.empty()) {
       filter.add_any_labels(name);
     } else {
-      CLIENT_ASSIGN_OR_RETURN(filter, PositionNamed(name, names_file, positions));
+      CLIENT_ASSIGN_OR_RETURN(filter, PositionNamed(name, positions, store));
     }
     CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Row> rows,
                             ReadTwoRows(store, filter, session, client));
     const std::string shown = TerminalText(name);
     const std::string shown_store = TerminalText(store.name());
-    if (rows.empty() && !names_file.empty()) {
-      return InputError(names_file,
+    if (rows.empty() && !positions.file.empty()) {
+      return InputError(positions.file,
                         absl::StrCat("names position ", filter.begin(), " ", shown, ", but ",
-                                     shown_store, " has no such row, or it was deleted"));
+                                     shown_store, " has no such row: it was deleted"));
     }
     if (rows.empty()) {
       return absl::NotFoundError(absl::StrCat("no row of ", shown_store, " has the label ", shown,
@@ -97,6 +105,15 @@ absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
     ++keys.rows;
   }
   return keys;
+}
+
+void WarnOfOtherRows(const PositionNames& names, const v1::Store& store, const Session& session) {
+  const std::uint64_t rows = store.row_count();
+  const std::uint64_t named = names.by_position.size();
+  if (names.file.empty() || (named <= rows && rows <= names.lines)) return;
+  *session.err << absl::StrCat("softlookup: ", TerminalText(names.file), " names ",
+                               Counted(rows < named ? named : names.lines, "row"), ", but ",
+                               TerminalText(store.name()), " has ", rows, "\n");
 }
 
 }  // namespace softlookup::tool

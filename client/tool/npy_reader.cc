@@ -22,10 +22,13 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr char kMagic[] = "\x93NUMPY";
-constexpr std::size_t kMagicSize = 6;
+constexpr std::size_t kMagicSize = sizeof(kNpyMagic) - 1;
 constexpr std::uint32_t kHeaderBytesMax = 1 << 16;   // A longer header is refused.
 constexpr std::uint32_t kPartElementsMax = 1 << 18;  // Most read at a time, or one row.
+
+// What to do with an array of classes instead of vectors.
+constexpr char kOneHotHint[] =
+    "class labels, as whole numbers from 0, become one-hot rows by numpy.eye(classes)[labels]";
 
 // A float16: binary16 of IEEE 754.
 struct Half {
@@ -94,6 +97,16 @@ const ElementType* FindType(absl::string_view text) {
   return text[0] == '<' || found->bytes == 1 ? found : nullptr;
 }
 
+// Says what is wrong with elements of `type`, which FindType() does not know.
+std::string WrongTypeText(absl::string_view type) {
+  if (type.find_first_of("UOSa") == 1) {
+    return absl::StrCat("holds text or objects, elements of type ", type,
+                        ", but it must hold numbers; ", kOneHotHint);
+  }
+  return absl::StrCat("holds elements of type ", type,
+                      "; save it as little-endian float32, for example with array.astype('<f4')");
+}
+
 // Returns the text after `'key':` in `header`, which is a Python dictionary. Empty if the key is
 // missing.
 absl::string_view After(absl::string_view header, const std::string& key) {
@@ -121,7 +134,7 @@ absl::StatusOr<std::string> ReadHeaderText(ByteSource* source) {
   unsigned char start[kMagicSize + 2];
   CLIENT_ASSIGN_OR_RETURN(const std::size_t read, source->Read(start, sizeof(start)));
   if (read == 0) return InputError(source->name(), "is empty");
-  if (read < sizeof(start) || std::memcmp(start, kMagic, kMagicSize) != 0) return not_npy();
+  if (read < sizeof(start) || std::memcmp(start, kNpyMagic, kMagicSize) != 0) return not_npy();
   const int version = start[kMagicSize];
   if (version < 1 || version > 3) {
     return InputError(source->name(), absl::StrCat("unknown .npy version ", version));
@@ -149,9 +162,7 @@ class NpyReader : public RowReader {
     }
     const ElementType* const found = FindType(type);
     if (found == nullptr) {
-      return InputError(name(), absl::StrCat("holds elements of type ", type,
-                                             "; save it as little-endian float32, for example with "
-                                             "array.astype('<f4')"));
+      return InputError(name(), WrongTypeText(type));
     }
     type_ = *found;
     is_by_columns_ = absl::StartsWith(After(text, "fortran_order"), "True");
@@ -165,19 +176,26 @@ class NpyReader : public RowReader {
         return InputError(name(), absl::StrCat("its header has the shape (", shape, ")"));
       }
     }
-    if (sizes.size() == 1 && columns_.count == 0) {
+    const bool one_dimension = sizes.size() == 1;
+    const std::string class_hint = one_dimension && (type_.name[0] == 'i' || type_.name[0] == 'u')
+                                       ? absl::StrCat("; ", kOneHotHint)
+                                       : "";
+    if (one_dimension && columns_.count == 0) {
       return InputError(name(),
-                        "has 1 dimension, which may be a row or a column; save it with 2, for "
-                        "example with array.reshape(-1, 1)");
+                        absl::StrCat("has 1 dimension, which may be a row or a column; save it "
+                                     "with 2, for example with array.reshape(-1, 1)",
+                                     class_hint));
     }
-    if (sizes.size() == 1) {
+    if (one_dimension) {
       sizes.insert(columns_.count == 1 ? sizes.end() : sizes.begin(), 1);
     }
     if (sizes.size() != 2) {
       return InputError(name(), absl::StrCat("has ", output::Counted(sizes.size(), "dimension"),
                                              "; it must have 2"));
     }
-    CLIENT_RETURN_IF_ERROR(CheckColumns("", sizes[1]));
+    if (const absl::Status columns = CheckColumns("", sizes[1]); !columns.ok()) {
+      return AsInputError(absl::InvalidArgumentError(absl::StrCat(columns.message(), class_hint)));
+    }
     rows_ = sizes[0];
     if (rows_ > std::numeric_limits<std::int64_t>::max() / columns_.count) {
       return InputError(name(), absl::StrCat("its header has the shape (", shape,

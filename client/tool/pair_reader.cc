@@ -133,22 +133,23 @@ class WordPairs : public PairReader {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
-                                                      const v1::Store& store) {
+                                                      const v1::Store& store, std::ostream* notes) {
   if (!input.words.empty()) {
     CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(input.words));
     return std::make_unique<WordPairs>(std::move(source), store);
   }
   const auto dim_name = [&](const char* dim) { return absl::StrCat(dim, " of ", store.name()); };
   if (!input.rows.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(auto rows, OpenRows(input.rows, input.format,
-                                                {store.key_dim() + store.value_dim(),
-                                                 dim_name("key_dim + value_dim")}));
+    CLIENT_ASSIGN_OR_RETURN(
+        auto rows,
+        OpenRows(input.rows, input.format,
+                 {store.key_dim() + store.value_dim(), dim_name("key_dim + value_dim")}, notes));
     return std::make_unique<OneFile>(std::move(rows), store);
   }
   CLIENT_ASSIGN_OR_RETURN(
-      auto keys, OpenRows(input.keys, input.format, {store.key_dim(), dim_name("key_dim")}));
+      auto keys, OpenRows(input.keys, input.format, {store.key_dim(), dim_name("key_dim")}, notes));
   CLIENT_ASSIGN_OR_RETURN(auto values, OpenRows(input.values, input.format,
-                                                {store.value_dim(), dim_name("value_dim")}));
+                                                {store.value_dim(), dim_name("value_dim")}, notes));
   auto pairs = std::make_unique<TwoFiles>(std::move(keys), std::move(values));
   CLIENT_RETURN_IF_ERROR(pairs->CheckRowCounts());
   return pairs;

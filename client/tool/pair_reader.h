@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -40,8 +41,10 @@ class PairReader {
 
 // Opens the files of `input`. Keys and values must have the dimensions of `store`. With
 // `input.keys` and `input.values`, a dimension of 0 in `store` means that the file determines it.
+// `notes` is as for RowReader::set_notes().
 absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
-                                                      const v1::Store& store);
+                                                      const v1::Store& store,
+                                                      std::ostream* notes = nullptr);
 
 }  // namespace softlookup::tool
 

@@ -173,7 +173,7 @@ absl::Status RunWords(RecallFlags flags, const Session& session) {
   WordDesign& design = flags.words;
   SetCommon(flags, &design);
   if (!flags.words_file.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(design.words, ReadNames(flags.words_file));
+    CLIENT_ASSIGN_OR_RETURN(design.words, ReadWords(flags.words_file));
     if (design.words.empty()) return InputError(flags.words_file, "holds no word");
   }
   std::vector<double>& temperatures = flags.temperatures;

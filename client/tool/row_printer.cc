@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
+#include "client/tool/label_text.h"
 #include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
@@ -46,7 +46,7 @@ absl::StatusOr<Json> RowJson(const v1::Row& row, const std::vector<std::string>&
 absl::StatusOr<std::string> Cell(const v1::Row& row, const std::string& field) {
   if (field == "position") return absl::StrCat(row.position());
   if (field == "id") return row.has_id() ? absl::StrCat(row.id()) : std::string();
-  if (field == "labels") return absl::StrJoin(row.labels(), ",");
+  if (field == "labels") return LabelsText({row.labels().begin(), row.labels().end()});
   CLIENT_ASSIGN_OR_RETURN(const std::vector<double> vector,
                           DoublesFromProto(field == "key" ? row.key() : row.value()));
   return VectorText(vector);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/tool/csv_reader.h"
@@ -49,13 +50,19 @@ absl::Status RowReader::CheckColumns(const std::string& where, std::uint64_t cou
                                          output::Counted(count, "column"), ", ", needed));
 }
 
+void RowReader::Note(const std::string& text) const {
+  if (notes_ == nullptr) return;
+  *notes_ << "softlookup: " << cli::TerminalText(absl::StrCat(name(), ": ", text)) << "\n";
+}
+
 const std::vector<std::string>& RowFormats() {
   static const auto* const formats = new std::vector<std::string>{"csv", "npy", "fvecs"};
   return *formats;
 }
 
 absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
-                                                    const std::string& format, Columns columns) {
+                                                    const std::string& format, Columns columns,
+                                                    std::ostream* notes) {
   std::string chosen = path == "-" ? format : std::string();
   for (const std::string& known : RowFormats()) {
     if (absl::EndsWithIgnoreCase(path, absl::StrCat(".", known))) chosen = known;
@@ -64,15 +71,16 @@ absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
     return InputError(path, "unknown kind of file: it must end in .csv, .npy or .fvecs");
   }
   CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
-  if (chosen == "npy") return OpenNpy(std::move(source), std::move(columns));
-  if (chosen == "fvecs") return OpenFvecs(std::move(source), std::move(columns));
-  return OpenCsv(std::move(source), std::move(columns));
+  const auto open = chosen == "npy" ? OpenNpy : chosen == "fvecs" ? OpenFvecs : OpenCsv;
+  CLIENT_ASSIGN_OR_RETURN(auto reader, open(std::move(source), std::move(columns)));
+  reader->set_notes(notes);
+  return reader;
 }
 
 absl::StatusOr<FloatMatrix> ReadMatrix(const std::string& path, const std::string& format,
-                                       Columns columns) {
+                                       Columns columns, std::ostream* notes) {
   constexpr std::uint32_t kBatchRows = 4096;
-  CLIENT_ASSIGN_OR_RETURN(const auto reader, OpenRows(path, format, std::move(columns)));
+  CLIENT_ASSIGN_OR_RETURN(const auto reader, OpenRows(path, format, std::move(columns), notes));
   FloatMatrix matrix;
   std::vector<float> batch;
   for (;;) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class RowReader {
   // Fails if a number is not finite.
   absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, std::vector<float>* rows);
 
+  // Lines for people, such as that a header was skipped, go to `notes`, which must outlive this.
+  // Null, as it is at first: to nowhere.
+  void set_notes(std::ostream* notes) { notes_ = notes; }
+
   const std::string& name() const { return source_.name(); }
 
   // Number of rows in the file, if its header tells it.
@@ -53,22 +58,30 @@ class RowReader {
   // sets it to `count`. `where` is for messages: "line 3", or empty.
   absl::Status CheckColumns(const std::string& where, std::uint64_t count);
 
+  // Prints a line about the file for people.
+  void Note(const std::string& text) const;
+
   ByteSource source_;
   Columns columns_;
   std::uint64_t rows_read_ = 0;  // By earlier calls of Read().
+
+ private:
+  std::ostream* notes_ = nullptr;
 };
 
 // Returns the formats that --format may name.
 const std::vector<std::string>& RowFormats();
 
 // Opens a file in the format that its ending names, or standard input ("-") in `format`. InputError
-// if the ending is not one of RowFormats(), or if `path` is "-" and `format` is empty.
+// if the ending is not one of RowFormats(), or if `path` is "-" and `format` is empty. `notes` is
+// as for RowReader::set_notes().
 absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
-                                                    const std::string& format, Columns columns);
+                                                    const std::string& format, Columns columns,
+                                                    std::ostream* notes = nullptr);
 
 // Reads a whole file into a matrix. Parameters and errors are as for OpenRows() and RowReader.
 absl::StatusOr<FloatMatrix> ReadMatrix(const std::string& path, const std::string& format,
-                                       Columns columns);
+                                       Columns columns, std::ostream* notes = nullptr);
 
 // Returns the columns that inputs must have for the projection of `store`. UsageError if `store`
 // has no projection.

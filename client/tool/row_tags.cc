@@ -3,66 +3,25 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/label_text.h"
 #include "client/tool/word_list.h"
 
 namespace softlookup::tool {
 namespace {
 
 using output::IsUtf8;
-using output::Json;
 
 constexpr char kNoId[] = "-";
-
-// Removes a quoted label from the front of `line`, which must start with the quote. False if the
-// label is not a JSON string.
-bool ConsumeQuoted(absl::string_view* line, std::string* label) {
-  std::size_t end = 1;
-  while (end < line->size() && (*line)[end] != '"') end += (*line)[end] == '\\' ? 2 : 1;
-  if (end >= line->size()) return false;
-  const std::string quoted(line->substr(0, end + 1));
-  const Json json = Json::parse(quoted, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!json.is_string()) return false;
-  *label = json.get<std::string>();
-  line->remove_prefix(quoted.size());
-  return true;
-}
-
-// Removes the next label and the comma after it from `line`. `label` is empty between two commas.
-// False if the label is malformed.
-bool ConsumeLabel(absl::string_view* line, std::string* label) {
-  *line = absl::StripLeadingAsciiWhitespace(*line);
-  if (!absl::StartsWith(*line, "\"")) {
-    const std::size_t end = std::min(line->find(','), line->size());
-    *label = std::string(absl::StripTrailingAsciiWhitespace(line->substr(0, end)));
-    line->remove_prefix(end);
-  } else if (!ConsumeQuoted(line, label)) {
-    return false;
-  }
-  *line = absl::StripLeadingAsciiWhitespace(*line);
-  return line->empty() || absl::ConsumePrefix(line, ",");
-}
-
-// Writes `label` so that ConsumeLabel() reads it back: in quotes if necessary.
-std::string LabelText(const std::string& label) {
-  const auto special = [](char c) {
-    return c == ',' || c == '"' || absl::ascii_iscntrl(static_cast<unsigned char>(c));
-  };
-  const bool plain = !label.empty() && std::none_of(label.begin(), label.end(), special) &&
-                     absl::StripAsciiWhitespace(label) == label &&
-                     !absl::StartsWith(label, kByteOrderMark);
-  return plain ? label : Json(label).dump();
-}
 
 void CopyRows(const v1::Matrix& from, std::uint32_t begin, std::uint32_t end, v1::Matrix* to) {
   const std::size_t row_bytes = from.data().size() / from.rows();
@@ -108,8 +67,16 @@ absl::StatusOr<RowTags> RowTags::Open(const std::string& ids_path, const std::st
 absl::StatusOr<std::vector<v1::AppendRequest>> RowTags::Tag(std::uint32_t row_count,
                                                             v1::AppendRequest rows) {
   std::vector<std::optional<std::uint64_t>> ids;
+  std::unordered_map<std::uint64_t, std::uint64_t> lines;  // By id.
   for (std::uint32_t row = 0; row < row_count; ++row, ++rows_read_) {
     CLIENT_ASSIGN_OR_RETURN(ids.emplace_back(), ReadId());
+    if (const std::optional<std::uint64_t> id = ids.back(); id.has_value()) {
+      const auto [first, is_new] = lines.emplace(*id, ids_->line_number());
+      if (!is_new) {
+        return InputError(ids_->name(), absl::StrCat("line ", ids_->line_number(), ": the id ", *id,
+                                                     " is that of line ", first->second, ", too"));
+      }
+    }
     if (labels_.has_value()) CLIENT_RETURN_IF_ERROR(ReadLabels(rows.add_row_labels()));
   }
   std::vector<v1::AppendRequest> requests;
@@ -131,12 +98,14 @@ absl::StatusOr<std::optional<std::uint64_t>> RowTags::ReadId() {
   if (!ids_.has_value()) return std::nullopt;
   CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&*ids_, &line_));
   if (!read) return TooShort(*ids_);
+  skipped_id_lines_ = skipped_id_lines_ || ids_->line_number() != rows_read_ + 1;
   if (line_ == kNoId) return std::nullopt;
   std::uint64_t id;
   if (!absl::SimpleAtoi(line_, &id)) {
-    return InputError(ids_->name(), absl::StrCat("line ", ids_->line_number(), ": \"", line_,
-                                                 "\" is not an id: a whole number below 2^64, or ",
-                                                 kNoId, " for a row without"));
+    return InputError(ids_->name(),
+                      absl::StrCat("line ", ids_->line_number(), ": \"", cli::Excerpt(line_),
+                                   "\" is not an id: a whole number below 2^64, or ", kNoId,
+                                   " for a row without"));
   }
   return id;
 }
@@ -148,14 +117,12 @@ absl::Status RowTags::ReadLabels(v1::RowLabels* labels) {
     return InputError(labels_->name(),
                       absl::StrCat("line ", labels_->line_number(), ": is not UTF-8"));
   }
-  absl::string_view line = line_;
-  std::string label;
-  while (!line.empty()) {
-    if (!ConsumeLabel(&line, &label)) {
-      return InputError(labels_->name(),
-                        absl::StrCat("line ", labels_->line_number(),
-                                     ": a label that starts with a quote must be a JSON string"));
-    }
+  const std::optional<std::vector<std::string>> found = SplitLabels(line_);
+  if (!found.has_value()) {
+    return InputError(labels_->name(),
+                      absl::StrCat("line ", labels_->line_number(), ": ", kQuotedLabelRule));
+  }
+  for (const std::string& label : *found) {
     if (!label.empty()) labels->add_labels(label);
   }
   return absl::OkStatus();
@@ -171,6 +138,12 @@ absl::Status RowTags::CheckAtEnd() {
                                                       output::Counted(rows_read_, "row")));
   }
   return absl::OkStatus();
+}
+
+std::string RowTags::IdPlace(std::uint64_t row) const {
+  if (!ids_.has_value()) return "";
+  return absl::StrCat(skipped_id_lines_ ? "" : absl::StrCat("line ", row + 1, " of "),
+                      ids_->name());
 }
 
 absl::Status RowTags::TooShort(const ByteSource& source) const {
@@ -193,10 +166,7 @@ absl::Status RowTagsWriter::Write(const v1::Row& row) {
     CLIENT_RETURN_IF_ERROR(Check(*ids_));
   }
   if (labels_.has_value()) {
-    const char* separator = "";
-    for (const std::string& label : row.labels()) {
-      labels_->stream << std::exchange(separator, ",") << LabelText(label);
-    }
+    labels_->stream << LabelsText({row.labels().begin(), row.labels().end()});
     labels_->stream << "\n";
     CLIENT_RETURN_IF_ERROR(Check(*labels_));
   }

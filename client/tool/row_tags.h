@@ -16,10 +16,8 @@ namespace softlookup::tool {
 
 // A file of ids, or of labels, has a line for each row.
 //
-// A line of ids is a number, or "-" for a row without an id; blank lines are skipped. In a line of
-// labels, commas separate the labels, and white space around a label is ignored. A blank line is a
-// row without labels. A quoted label is a JSON string, so it can also hold commas, line ends, and
-// white space at its ends.
+// A line of ids is a number, or "-" for a row without an id; blank lines are skipped. label_text.h
+// describes a line of labels. Empty labels are left out; a blank line is a row without labels.
 
 // Reads the ids and labels of rows from files and adds them to the rows, batch by batch. Errors are
 // InputErrors that name the file, and the line if one is malformed.
@@ -31,12 +29,17 @@ class RowTags {
   // Adds the ids and labels of the next lines to `rows`, which has `row_count` >= 1 rows. Returns
   // one or more requests that together hold the rows in order. There are several if some rows have
   // ids and others have none, because a request must have an id for each row or for none. Fails if
-  // a file ends before the rows do.
+  // a file ends before the rows do, or if two of these rows have the same id, even if they would go
+  // into different requests.
   absl::StatusOr<std::vector<v1::AppendRequest>> Tag(std::uint32_t row_count,
                                                      v1::AppendRequest rows);
 
   // Call this after the last row. Fails if a file still has a line that is not blank.
   absl::Status CheckAtEnd();
+
+  // Names the file of ids, and if no line before it was blank, the line of the id of `row`, from 0:
+  // "line 3 of ids.txt". Empty without ids.
+  std::string IdPlace(std::uint64_t row) const;
 
  private:
   absl::StatusOr<std::optional<std::uint64_t>> ReadId();
@@ -46,6 +49,7 @@ class RowTags {
   std::optional<ByteSource> ids_;
   std::optional<ByteSource> labels_;
   std::uint64_t rows_read_ = 0;
+  bool skipped_id_lines_ = false;  // Whether a line of ids was blank, so that lines are not rows.
   std::string line_;
 };
 

@@ -1,9 +1,7 @@
 #include "client/tool/word_list.h"
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
-#include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
 
@@ -16,20 +14,27 @@ absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word) {
   }
 }
 
-absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
-                                                   BlankLines blank_lines) {
+absl::StatusOr<std::vector<std::string>> ReadWords(const std::string& path) {
   CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
-  std::vector<std::string> names;
+  std::vector<std::string> words;
+  std::string word;
+  for (;;) {
+    CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&source, &word));
+    if (!read) return words;
+    words.push_back(word);
+  }
+}
+
+absl::StatusOr<PositionNames> ReadNames(const std::string& path) {
+  CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+  PositionNames names{.file = source.name(), .by_position = {}, .lines = 0};
   std::string name;
   for (;;) {
     CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&source, &name));
+    names.lines = source.line_number();
     if (!read) return names;
-    names.push_back(name);
-    if (blank_lines == BlankLines::kRefuse && source.line_number() != names.size()) {
-      return InputError(source.name(),
-                        absl::StrCat("line ", names.size(),
-                                     " is blank; each line must name a row, from position 0 on"));
-    }
+    names.by_position.resize(names.lines);
+    names.by_position.back() = name;
   }
 }
 

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_WORD_LIST_H_
 #define SOFTLOOKUP_CLIENT_TOOL_WORD_LIST_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,21 @@ namespace softlookup::tool {
 // the end.
 absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word);
 
-enum class BlankLines { kSkip, kRefuse };
+// Reads all words of a file, one a line. Skips blank lines. Errors are InputErrors.
+absl::StatusOr<std::vector<std::string>> ReadWords(const std::string& path);
 
-// Reads all words of a file. Word j, from 0, names position j: a blank line takes no position. With
-// kRefuse, a blank line before the last word is an InputError, because the user may mean a position
-// without a name.
-absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
-                                                   BlankLines blank_lines = BlankLines::kSkip);
+// The names of rows by their positions, as read from a file.
+struct PositionNames {
+  std::string file;  // For messages. Empty if there is no file.
+  // by_position[j] is the name of position j. Empty for a row without a name. The last element is
+  // not empty.
+  std::vector<std::string> by_position;
+  std::uint64_t lines = 0;  // Of the file, with the blank lines at its end.
+};
+
+// Reads a file of names: line j + 1 names position j, and a blank line is a row without a name.
+// White space around a name is removed. Errors are InputErrors.
+absl::StatusOr<PositionNames> ReadNames(const std::string& path);
 
 }  // namespace softlookup::tool
 

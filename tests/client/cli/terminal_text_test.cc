@@ -17,6 +17,16 @@ TEST(TerminalTextTest, LeavesTextAsItIs) {
   }
 }
 
+TEST(ExcerptTest, CutsALongTextBetweenCharacters) {
+  const std::string whole(kExcerptBytesMax, 'a');
+  EXPECT_EQ(Excerpt(""), "");
+  EXPECT_EQ(Excerpt(whole), whole);
+  EXPECT_EQ(Excerpt(whole + "b"), whole + "...");
+  EXPECT_EQ(Excerpt(whole.substr(1) + "\xc3\xa9"), whole.substr(1) + "...");
+  EXPECT_EQ(Excerpt(whole.substr(2) + "\xc3\xa9" + "b"), whole.substr(2) + "\xc3\xa9...");
+  EXPECT_EQ(Excerpt(whole.substr(3) + "\xf0\x9f\x98\x80"), whole.substr(3) + "...");
+}
+
 TEST(TerminalTextTest, EscapesControlCharacters) {
   EXPECT_EQ(TerminalText("\x1b[2Jgone"), "\\x1b[2Jgone");
   EXPECT_EQ(TerminalText("a\rb\x07\x7f"), "a\\x0db\\x07\\x7f");

@@ -17,6 +17,7 @@ using ::softlookup::testing::TemporaryFile;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 using Arguments = std::vector<std::string>;
 
@@ -241,7 +242,9 @@ TEST_F(ImportExportTest, ServersErrorIsGivenTheRowOfTheFile) {
   const Outcome outcome = Import("a", {"--ids", ids.path(), "--batch-rows", "2"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
   EXPECT_THAT(outcome.error, HasSubstr("a live row has the id 2"));
-  EXPECT_THAT(outcome.error, HasSubstr("; that is row 4 (from 0) of the input"));
+  EXPECT_THAT(outcome.error,
+              HasSubstr("; that is row 4 (from 0) of the input, line 5 of " + ids.path() +
+                        "; --on-conflict can skip such rows or replace the old ones"));
 
   const TemporaryFile labels("labels.txt", "\n\n\n" + std::string(65, 'x') + "\n\n");
   EXPECT_THAT(Import("a", {"--labels", labels.path()}).error,
@@ -317,8 +320,8 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
            undone},
       {{"--labels", quotes.path()},
        quotes.path() +
-           ": line 3: a label that starts with a quote must be a JSON string; rows "
-           "appended before: 0" +
+           ": line 3: a label that starts with a quote must be a JSON string, such as "
+           "\"10,000\" or \"\\\"so\\\" named\"; rows appended before: 0" +
            undone},
       {{"--keys", "-", "--ids", "-"}, "only one file can be standard input"},
       {{"--heads", "2"}, "INVALID_OPTION: store.value_dim: 1 is not divisible by num_heads, 2"},

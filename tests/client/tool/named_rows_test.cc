@@ -93,16 +93,82 @@ TEST_F(NamedRowsTest, ANameMayHoldACommaAndIsNotEmpty) {
   EXPECT_THAT(Lookup("", false).error, HasSubstr("--name must not be empty"));
 }
 
-// With --labels a blank line is a row without a label, and else it is skipped: a guess would ask by
-// the wrong row.
-TEST_F(NamedRowsTest, ABlankLineAmongTheNamesIsRefused) {
-  const TemporaryFile gap("gap.txt", "king\n\napple\n");
-  Outcome outcome = Run({"lookup", "glove", "--name", "apple", "--names", gap.path()});
-  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
-  EXPECT_THAT(outcome.error, HasSubstr(gap.path() + ": line 2 is blank"));
-  const TemporaryFile tail("tail.txt", "king\nqueen\napple\n\n\n");
-  outcome = Run({"lookup", "glove", "--name", "apple", "--names", tail.path(), "--mode", "hard"});
-  EXPECT_THAT(outcome.out, HasSubstr("answer [0 3]"));
+TEST_F(NamedRowsTest, ABlankLineIsARowWithoutAName) {
+  const TemporaryFile gap("gap.txt", "\nqueen\n \napple\n\n");
+  AppendRows();  // Positions 3 to 5.
+  const std::vector<std::string> lookup = {"lookup", "glove",   "--query",
+                                           "1,1",    "--names", gap.path()};
+  const Outcome printed = Run(lookup);
+  EXPECT_EQ(printed.notes, "softlookup: " + gap.path() + " names 5 rows, but glove has 6\n");
+  for (const auto& row : RunJson(lookup)["answers"][0]["heads"][0]["weights"]) {
+    const int position = row["position"];
+    EXPECT_EQ(row.value("name", ""), position == 1 ? "queen" : position == 3 ? "apple" : "");
+  }
+  const Outcome named =
+      Run({"lookup", "glove", "--name", "apple", "--names", gap.path(), "--mode", "hard"});
+  EXPECT_THAT(named.out, HasSubstr("answer [3 0]"));  // Of position 3, a king.
+}
+
+TEST_F(NamedRowsTest, AFileThatNamesOtherRowsThanThereAreIsWarnedOf) {
+  const auto lookup = [&](const std::string& names, const std::string& name = "") {
+    const TemporaryFile file("names.txt", names);
+    std::vector<std::string> arguments = {"lookup", "glove", "--names", file.path()};
+    if (name.empty()) {
+      arguments.insert(arguments.end(), {"--query", "1,1"});
+    } else {
+      arguments.insert(arguments.end(), {"--name", name});
+    }
+    Outcome outcome = Run(arguments);
+    for (std::string* text : {&outcome.notes, &outcome.error}) {
+      const std::size_t at = text->find(file.path());
+      if (at != std::string::npos) text->replace(at, file.path().size(), "FILE");
+    }
+    return outcome;
+  };
+  EXPECT_EQ(lookup("king\nqueen\napple").notes, "");
+  EXPECT_EQ(lookup("king\nqueen\napple\n\n\n").notes, "");
+  EXPECT_EQ(lookup("king\nqueen\n\n").notes, "");
+  EXPECT_EQ(lookup("king\nqueen\n").notes, "softlookup: FILE names 2 rows, but glove has 3\n");
+  EXPECT_EQ(lookup("word\nking\nqueen\napple\n").notes,
+            "softlookup: FILE names 4 rows, but glove has 3\n");
+  const Outcome beyond = lookup("word\nking\nqueen\napple\n", "apple");
+  EXPECT_EQ(beyond.exit_code, ExitCode::kInput);
+  EXPECT_EQ(beyond.error, "FILE: names position 3 apple, but glove has 3 rows");
+}
+
+TEST_F(NamedRowsTest, ALookupSaysThatNoRowHasTheLabel) {
+  const auto notes = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"lookup", "glove", "--query", "1,1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments).notes;
+  };
+  EXPECT_EQ(notes({"--label", "quen"}), "softlookup: no row of glove has the label \"quen\"\n");
+  EXPECT_EQ(notes({"--label", "queen"}), "");
+  // Another condition leaves no row.
+  EXPECT_EQ(notes({"--label", "queen", "--min-score", "1000"}), "");
+  EXPECT_EQ(notes({"--min-score", "1000"}), "");
+}
+
+TEST_F(NamedRowsTest, ALookupPrintsTheLabelsOfTheRowsThatItLists) {
+  // Positions 3 to 602, further apart than one call reads, and one with labels at the end.
+  const NpyFile many(2, std::vector<float>(2 * 600));
+  Succeed({"append", "glove", "--keys", many.path(), "--values", many.path()});
+  const NpyFile last(2, {4, 4});
+  const TemporaryFile labels("labels.txt", "\"a,b\",c\n");
+  Succeed({"append", "glove", "--keys", last.path(), "--values", last.path(), "--labels",
+           labels.path()});
+  const std::vector<std::string> lookup = {"lookup", "glove", "--query", "4,1",     "--query",
+                                           "1,1",    "--top", "3",       "--labels"};
+  EXPECT_THAT(Run(lookup).out, AllOf(HasSubstr("\n  position  labels   "),
+                                     HasSubstr("\n       603  \"a,b\",c  14.1421  "),
+                                     HasSubstr("\n         0  king     8.48528  ")));
+  const auto weights = RunJson(lookup)["answers"][0]["heads"][0]["weights"];
+  ASSERT_EQ(weights.size(), 3u);
+  EXPECT_EQ(weights[0]["labels"], nlohmann::json::array({"a,b", "c"}));
+  EXPECT_EQ(weights[1]["labels"], nlohmann::json::array({"king"}));
+  EXPECT_EQ(weights[2]["labels"], nlohmann::json::array({"queen"}));
+  EXPECT_EQ(Run({"lookup", "glove", "--query", "1,1", "--source", "memory", "--labels"}).exit_code,
+            ExitCode::kUsage);
 }
 
 TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {

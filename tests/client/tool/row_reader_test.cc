@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 
 using ::softlookup::testing::TemporaryFile;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -65,6 +67,22 @@ TEST(CsvTest, ReadsCommasAndWhiteSpaceAlike) {
 TEST(CsvTest, SkipsHeaderBlankLinesCommentsAndByteOrderMark) {
   EXPECT_THAT(Read("a.csv", "\xef\xbb\xbf\n# people\nkey, value\n\n1,2 # one\n   \n3,4\n", 2),
               ElementsAre(1, 2, 3, 4));
+}
+
+TEST(CsvTest, ASkippedHeaderIsNoted) {
+  const auto notes = [](const std::string& text) {
+    const TemporaryFile file("a.csv", text);
+    std::ostringstream notes;
+    EXPECT_TRUE(ReadMatrix(file.path(), "", {0, ""}, &notes).ok());
+    const std::string noted = notes.str();
+    const std::string start = "softlookup: " + file.path() + ": ";
+    return noted.substr(0, start.size()) == start ? noted.substr(start.size()) : noted;
+  };
+  EXPECT_EQ(notes("1,2\n"), "");
+  EXPECT_EQ(notes("# a\n l.5 \n2\n"), "skipped line 2, a header: l.5 \n");
+  EXPECT_EQ(notes("a\x1b[2J\n2\n"), "skipped line 1, a header: a\\x1b[2J\n");
+  EXPECT_EQ(notes(std::string(1000, 'a') + "\n2\n"),
+            "skipped line 1, a header: " + std::string(60, 'a') + "...\n");
 }
 
 TEST(CsvTest, RoundsToTheNearestFloat) {
@@ -191,11 +209,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"CsvWord", "a.csv", "1,2\n3,x\n", "line 2, column 2: \"x\" is not a number"},
         BadFile{
             "CsvSemicolons", "a.csv", "1;2\n3;4\n",
-            "line 1, column 1: \"1;2\" is not a number; commas or white space separate numbers"},
+            "line 1, column 1: \"1;2\" is not a number; the line has semicolons: separate numbers "
+            "with commas"},
         BadFile{"CsvSemicolonsAndExponents", "a.csv", "1e5;2e5\n3e5;4e5\n",
-                "line 1, column 1: \"1e5;2e5\" is not a number; commas"},
+                "line 1, column 1: \"1e5;2e5\" is not a number; the line has semicolons"},
         BadFile{"CsvSemicolonsAndNans", "a.csv", "nan;1\n2;3\n",
-                "line 1, column 1: \"nan;1\" is not a number; commas"},
+                "line 1, column 1: \"nan;1\" is not a number; the line has semicolons"},
+        BadFile{"CsvSemicolonsAfterDecimalCommas", "a.csv", "1,5;2,5\n",
+                "line 1, column 2: \"5;2\" is not a number; the line has semicolons"},
+        BadFile{
+            "CsvLongField", "a.csv", "1;" + std::string(1000, '2') + "\n",
+            "line 1, column 1: \"1;" + std::string(58, '2') + "...\" is not a number; the line"},
+        BadFile{"CsvArray", "a.csv", Npy("'<f4'", "False", "(1, 2)", Bytes<float>({1, 2})),
+                "is a .npy file, but it must be text"},
         BadFile{"CsvHalfHeader", "a.csv", "1,x\n", "line 1, column 2: \"x\" is not a number"},
         BadFile{"CsvSecondHeader", "a.csv", "a,b\nc,d\n", "line 2, column 1: \"c\""},
         BadFile{"CsvTrailingText", "a.csv", "1,2x\n", "line 1, column 2: \"2x\""},
@@ -221,6 +247,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "holds elements of type <c8"},
         BadFile{"NpyBigEndian", "a.npy", Npy("'>f4'", "False", "(1, 2)", ""),
                 "holds elements of type >f4"},
+        BadFile{
+            "NpyText", "a.npy", Npy("'<U5'", "False", "(2,)", std::string(40, 'x')),
+            "holds text or objects, elements of type <U5, but it must hold numbers; class "
+            "labels, as whole numbers from 0, become one-hot rows by numpy.eye(classes)[labels]"},
+        BadFile{"NpyObjects", "a.npy", Npy("'|O'", "False", "(2,)", "x"),
+                "holds text or objects, elements of type |O"},
+        BadFile{"NpyClasses", "a.npy",
+                Npy("'<i8'", "False", "(3,)", Bytes<std::int64_t>({0, 2, 1})),
+                "has 3 columns, but key_dim is 2; class labels, as whole numbers from 0"},
         BadFile{"NpyRecords", "a.npy", Npy("[('x', '<f4')]", "False", "(1,)", ""),
                 "an array of records"},
         BadFile{"NpyFortranCut", "a.npy",
@@ -276,7 +311,12 @@ TEST(ReadMatrixTest, FileSaysHowManyColumnsItHasWhereNothingElseDoes) {
 TEST(ReadMatrixTest, OneDimensionIsRefusedWhereItMayBeARowOrAColumn) {
   const TemporaryFile npy("m.npy", Npy("'<f4'", "False", "(2,)", Bytes<float>({7, 8})));
   EXPECT_THAT(std::string(ReadMatrix(npy.path(), "", {0, ""}).status().message()),
-              HasSubstr("has 1 dimension, which may be a row or a column"));
+              EndsWith("has 1 dimension, which may be a row or a column; save it with 2, for "
+                       "example with array.reshape(-1, 1)"));
+  const TemporaryFile classes("c.npy", Npy("'<u1'", "False", "(2,)", "\x01\x02"));
+  EXPECT_THAT(std::string(ReadMatrix(classes.path(), "", {0, ""}).status().message()),
+              EndsWith("with array.reshape(-1, 1); class labels, as whole numbers from 0, become "
+                       "one-hot rows by numpy.eye(classes)[labels]"));
 }
 
 TEST(ReadMatrixTest, RowsAsWideAsTheFirstAreNeededThen) {

@@ -134,9 +134,10 @@ TEST(RowTagsTest, MalformedLabelNamesItsLine) {
     const TemporaryFile file("labels.txt", std::string("fine\n") + line + "\n");
     const absl::Status status = ReadLabels(file.path(), 2).status();
     EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput) << line;
-    EXPECT_EQ(status.message(), file.path() +
-                                    ": line 2: a label that starts with a quote must be a "
-                                    "JSON string");
+    EXPECT_EQ(status.message(),
+              file.path() +
+                  ": line 2: a label that starts with a quote must be a JSON string, such as "
+                  "\"10,000\" or \"\\\"so\\\" named\"");
   }
   const TemporaryFile latin1("labels.txt", "fine\ncaf\xe9\n");
   EXPECT_THAT(std::string(ReadLabels(latin1.path(), 2).status().message()),
@@ -178,6 +179,40 @@ TEST(RowTagsTest, RowsThatAreAlikeStayTogether) {
   ASSERT_THAT(*requests, SizeIs(1));
   EXPECT_THAT(requests->at(0).ids(), ElementsAre(3, 4));
   EXPECT_EQ(requests->at(0).row_labels_size(), 0);
+}
+
+TEST(RowTagsTest, AnIdThatStandsTwiceIsRefusedWhateverIsBetween) {
+  for (const char* lines : {"5\n6\n5\n", "5\n-\n5\n"}) {
+    const TemporaryFile ids("ids.txt", lines);
+    auto tags = RowTags::Open(ids.path(), "");
+    const absl::Status status = tags->Tag(3, Rows(3)).status();
+    EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
+    EXPECT_EQ(status.message(), ids.path() + ": line 3: the id 5 is that of line 1, too");
+    // Over the rows of several calls, the store decides.
+    auto one_by_one = RowTags::Open(ids.path(), "");
+    for (int row = 0; row < 3; ++row) EXPECT_TRUE(one_by_one->Tag(1, Rows(1)).ok());
+  }
+}
+
+TEST(RowTagsTest, TellsTheLineOfAnIdUnlessBlankLinesHideIt) {
+  const TemporaryFile ids("ids.txt", "5\n-\n7\n\n");
+  auto tags = RowTags::Open(ids.path(), "");
+  EXPECT_TRUE(tags->Tag(3, Rows(3)).ok());
+  EXPECT_TRUE(tags->CheckAtEnd().ok());
+  EXPECT_EQ(tags->IdPlace(2), "line 3 of " + ids.path());
+  const TemporaryFile gaps("ids.txt", "5\n\n7\n");
+  auto with_gaps = RowTags::Open(gaps.path(), "");
+  EXPECT_TRUE(with_gaps->Tag(2, Rows(2)).ok());
+  EXPECT_EQ(with_gaps->IdPlace(1), gaps.path());
+  EXPECT_EQ(RowTags::Open("", ids.path())->IdPlace(0), "");
+}
+
+TEST(RowTagsTest, AnArrayIsNoText) {
+  const TemporaryFile array("labels.npy", std::string("\x93NUMPY\x01\0v\0{'descr': '<i8'}\n7", 28));
+  const std::string message =
+      array.path() + ": is a .npy file, but it must be text, one line a row";
+  EXPECT_EQ(ReadLabels(array.path(), 1).status().message(), message);
+  EXPECT_EQ(RowTags::Open(array.path(), "")->Tag(1, Rows(1)).status().message(), message);
 }
 
 TEST(RowTagsTest, WhatIsNoIdNamesItsLine) {

@@ -61,6 +61,62 @@ TEST_F(RowsToolTest, FilterFlagsMakeTheWholeFilter) {
   EXPECT_THAT(filter.exclude_ids(), ElementsAre(3));
 }
 
+TEST_F(RowsToolTest, LabelsOfTheCommandLineAreQuotedAsInFiles) {
+  EXPECT_EQ(
+      Run({"rows", "people", "--label", "\"c,d\", a b ,e", "--label", "f", "--no-label", "\" g\""})
+          .error,
+      "");
+  EXPECT_THAT(canned_.read_rows.filter().any_labels(), ElementsAre("c,d", "a b", "e", "f"));
+  EXPECT_THAT(canned_.read_rows.filter().no_labels(), ElementsAre(" g"));
+  const std::size_t calls = canned_.calls;
+  for (const char* text : {"", " ", "\"\"", "a,,b", "\"a", "\"a\"b", "\xff"}) {
+    EXPECT_EQ(Run({"delete-rows", "people", "--begin", "0", "--label", text}).exit_code,
+              ExitCode::kUsage)
+        << text;
+  }
+  EXPECT_THAT(Run({"rows", "people", "--label", "\"a"}).error,
+              HasSubstr("--label: \"a: a label that starts with a quote must be a JSON string"));
+  EXPECT_EQ(canned_.calls, calls);
+}
+
+TEST_F(RowsToolTest, ALabelThatNoRowHasIsSaid) {
+  EXPECT_EQ(Run({"rows", "people", "--label", "a"}).notes,
+            "softlookup: no row of people has the label \"a\"\n");
+  EXPECT_EQ(Run({"delete-rows", "people", "--label", "a,b\u202E"}).notes,
+            "softlookup: no row of people has one of the labels \"a\", \"b\\xe2\\x80\\xae\"\n");
+  EXPECT_EQ(Run({"rows", "people", "--label", "a", "--id", "3"}).notes,
+            "softlookup: no row of people that the other options choose has the label \"a\"\n");
+  EXPECT_EQ(Run({"rows", "people", "--id", "3"}).notes, "");
+  const TemporaryFile keys("k.npy");
+  const TemporaryFile values("v.npy");
+  EXPECT_EQ(
+      Run({"export", "people", "--keys", keys.path(), "--values", values.path(), "--label", "a"})
+          .notes,
+      "softlookup: no row of people has the label \"a\"\n");
+  FillPages();
+  EXPECT_EQ(Run({"rows", "people", "--label", "red"}).notes, "");
+}
+
+TEST_F(RowsToolTest, RowsPrintsALabelAsTheCommandLineTakesIt) {
+  canned_.pages.emplace_back().add_rows()->add_labels("c,d");
+  canned_.pages.back().mutable_rows(0)->add_labels("e");
+  EXPECT_THAT(Run({"rows", "people", "--fields", "labels"}).out, HasSubstr("\n\"c,d\",e\n"));
+}
+
+TEST_F(RowsToolTest, AFileThatCannotBeWrittenIsRefusedBeforeTheWork) {
+  const TemporaryFile inputs("x.csv", "1,2\n");
+  for (std::vector<std::string> arguments :
+       std::vector<std::vector<std::string>>{{"lookup", "people", "--query", "1,2"},
+                                             {"attend", "--self", "--inputs", inputs.path()}}) {
+    arguments.insert(arguments.end(), {"--values-out", "/no/such/folder/x.npy"});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+    EXPECT_THAT(outcome.error, HasSubstr("/no/such/folder/x.npy: "));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(canned_.calls, 0u);
+}
+
 TEST_F(RowsToolTest, RowsPrintsATable) {
   FillPages();
   EXPECT_EQ(Run({"rows", "people"}).out,
