@@ -50,7 +50,10 @@ struct AppendStreamOptions {
   //
   // The server keeps the last sequence of each writer of a store for as long as the store exists.
   // In a store, only one stream at a time may use a name. A name must stand for one series of rows,
-  // such as those of a file, a queue or a sensor.
+  // such as those of a file, a queue or a sensor. A stream that finds another sender of its writer
+  // ends with FailedPrecondition: the rows that it had not got acknowledged may be lost, so send
+  // them again after resumed_from() of a new stream. Two senders are found only if their sequences
+  // meet, so do not count on it.
   std::string writer;
   // Longest outage that a stream with a writer survives. > 0. An outage begins with a failure while
   // requests are unacknowledged, and ends with the next acknowledgement. If the next attempt would
@@ -97,7 +100,9 @@ struct AppendStreamOptions {
 // resumed_from().last_sequence() rows. The store already has these rows from earlier streams of the
 // writer. A killed process may leave requests in flight. A process that starts soon after must cut
 // the rows into the same requests. Otherwise one of its requests could overlap a request in flight,
-// and the server could write rows twice.
+// and the server could write rows twice. If a request in flight is applied after the new stream
+// was opened, the new stream takes it for another sender's and ends with FailedPrecondition. Then
+// open it once more: no row is lost.
 class AppendStream {
  public:
   AppendStream(AppendStream&&) noexcept;
