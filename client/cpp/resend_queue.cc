@@ -21,7 +21,7 @@ absl::Status AnotherSender(std::uint64_t sequence, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat(
       "another sender uses this writer's name, or requests of an earlier one arrived late: the ",
       "server already has its sequence ", sequence, ", ", why,
-      "; once no other sender runs, a new stream goes on after its resumed_from()"));
+      "; if all of them send the same rows, a new stream goes on after its resumed_from()"));
 }
 
 }  // namespace

@@ -381,7 +381,7 @@ TEST_F(ResumingAppendStreamTest, AnotherSenderOfTheSameWriterEndsTheStream) {
   EXPECT_EQ(streams_, 1);
 }
 
-TEST_F(ResumingAppendStreamTest, WriterAndSequenceAreTheStreamsOwn) {
+TEST_F(ResumingAppendStreamTest, WriterSequenceAndStoreAreTheStreamsOwn) {
   AppendStream stream = *TryOpen();
   v1::AppendRequest request;
   request.mutable_keys()->set_rows(1);
@@ -391,6 +391,9 @@ TEST_F(ResumingAppendStreamTest, WriterAndSequenceAreTheStreamsOwn) {
   request.set_writer("w");
   EXPECT_TRUE(absl::IsInvalidArgument(stream.Append(request)));
   request.clear_writer();
+  request.set_store("pets");
+  EXPECT_TRUE(absl::IsInvalidArgument(stream.Append(request)));
+  request.set_store("people");
   EXPECT_TRUE(stream.Append(request).ok());
   EXPECT_EQ(stream.Finish()->acknowledged_rows, 1u);
 }
