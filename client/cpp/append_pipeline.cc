@@ -1,5 +1,6 @@
 #include "client/cpp/append_pipeline.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/append_text.h"
 
@@ -10,6 +11,13 @@ bool FitsWindow(const AppendStreamOptions& options, std::size_t requests,
   if (requests == 0) return true;
   return requests < static_cast<std::size_t>(options.unacknowledged_requests_max) &&
          requests_bytes + bytes <= options.unacknowledged_bytes_max;
+}
+
+absl::Status CheckStore(const v1::AppendRequest& request, const std::string& store) {
+  if (request.store().empty() || request.store() == store) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the request names the store \"", absl::CHexEscape(request.store()),
+      "\", but the stream appends to \"", absl::CHexEscape(store), "\"; leave it empty"));
 }
 
 absl::Status WithProgress(const absl::Status& failure, const AppendSummary& acknowledged) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -45,6 +46,9 @@ class AppendPipeline {
 // have `requests_bytes` in all. If no request is unacknowledged, the request always fits.
 bool FitsWindow(const AppendStreamOptions& options, std::size_t requests,
                 std::int64_t requests_bytes, std::int64_t bytes);
+
+// InvalidArgument if `request` names a store that is not `store`, that of the stream.
+absl::Status CheckStore(const v1::AppendRequest& request, const std::string& store);
 
 // Returns `failure` with the number of acknowledged rows added to its message.
 absl::Status WithProgress(const absl::Status& failure, const AppendSummary& acknowledged);

@@ -10,7 +10,12 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "client/cpp/address.h"
+#include "client/cpp/append_text.h"
 #include "client/cpp/bearer_token.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/grpc_status.h"
@@ -18,9 +23,9 @@
 #include "client/cpp/one_connection_pipeline.h"
 #include "client/cpp/resuming_pipeline.h"
 #include "client/cpp/retry.h"
-#include "client/cpp/server_address.h"
 #include "client/cpp/status_macros.h"
 #include "softlookup/admin/v1/admin.grpc.pb.h"
+#include "softlookup/error_details.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 
 namespace softlookup {
@@ -34,10 +39,7 @@ using client_internal::Repeat;
 constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
 
 absl::Status Validate(std::string_view address, const ClientOptions& options) {
-  if (address.empty()) return absl::InvalidArgumentError("the server address is empty");
-  if (client_internal::HasImpossiblePort({address.data(), address.size()})) {
-    return absl::InvalidArgumentError("the port of the server address must be from 1 to 65535");
-  }
+  CLIENT_RETURN_IF_ERROR(client_internal::CheckAddress(address));
   if (options.deadline <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("ClientOptions::deadline must be positive");
   }
@@ -56,6 +58,24 @@ absl::Status Validate(std::string_view address, const ClientOptions& options) {
     return absl::InvalidArgumentError("ClientOptions::keepalive_* must be positive");
   }
   return ValidateCredentials(options.credentials);
+}
+
+absl::Status Validate(const AppendStreamOptions& options) {
+  if (options.deadline <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("AppendStreamOptions::deadline must be positive");
+  }
+  if (options.outage_max <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("AppendStreamOptions::outage_max must be positive");
+  }
+  if (options.unacknowledged_requests_max < 1) {
+    return absl::InvalidArgumentError(
+        "AppendStreamOptions::unacknowledged_requests_max must be at least 1");
+  }
+  if (options.unacknowledged_bytes_max < 1) {
+    return absl::InvalidArgumentError(
+        "AppendStreamOptions::unacknowledged_bytes_max must be at least 1");
+  }
+  return absl::OkStatus();
 }
 
 int Milliseconds(absl::Duration duration) {
@@ -137,15 +157,20 @@ class Client::Impl {
   const BearerToken& token() const { return token_; }
 
   // Runs `attempt`, and retries it if `repeat` allows that. Adds the token to each attempt's
-  // context.
-  absl::Status Call(Repeat repeat, const CallOptions& call,
+  // context. `name` is the call's. A deadline that passes here gets name and deadline in its
+  // message, because gRPC's says neither.
+  absl::Status Call(absl::string_view name, Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
-    const absl::Time deadline = absl::Now() + call.deadline.value_or(options_.deadline);
-    return client_internal::CallWithRetries(*channel_, options_.retry, repeat, deadline,
-                                            [&](grpc::ClientContext* context) {
-                                              token_.AddTo(context);
-                                              return attempt(context);
-                                            });
+    const absl::Duration deadline = call.deadline.value_or(options_.deadline);
+    const absl::Status status =
+        client_internal::CallWithRetries(*channel_, options_.retry, repeat, absl::Now() + deadline,
+                                         [&](grpc::ClientContext* context) {
+                                           token_.AddTo(context);
+                                           return attempt(context);
+                                         });
+    if (!absl::IsDeadlineExceeded(status) || !ErrorReason(status).empty()) return status;
+    return client_internal::AppendText(
+        status, absl::StrCat(" (", name, " had ", absl::FormatDuration(deadline), ")"));
   }
 
   // Makes a call of `method`, a unary method of the stub, with its retries.
@@ -154,7 +179,9 @@ class Client::Impl {
       grpc::Status (v1::SoftLookup::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
       const Request& request, Repeat repeat, const CallOptions& call) const {
     Response response;
-    CLIENT_RETURN_IF_ERROR(Call(repeat, call, [&](grpc::ClientContext* context) {
+    // A request is named after its method: GetStoreRequest.
+    const absl::string_view name = absl::StripSuffix(Request::descriptor()->name(), "Request");
+    CLIENT_RETURN_IF_ERROR(Call(name, repeat, call, [&](grpc::ClientContext* context) {
       return (stub_.get()->*method)(context, request, &response);
     }));
     return response;
@@ -285,10 +312,7 @@ absl::StatusOr<v1::AppendResponse> Client::Append(const v1::AppendRequest& reque
 
 absl::StatusOr<AppendStream> Client::OpenAppendStream(std::string_view store,
                                                       const AppendStreamOptions& options) {
-  if (options.deadline <= absl::ZeroDuration() || options.outage_max <= absl::ZeroDuration() ||
-      options.unacknowledged_requests_max < 1 || options.unacknowledged_bytes_max < 1) {
-    return absl::InvalidArgumentError("an AppendStreamOptions field is out of its range");
-  }
+  CLIENT_RETURN_IF_ERROR(Validate(options));
   if (options.writer.empty()) {
     return AppendStream(std::make_unique<client_internal::OneConnectionPipeline>(
         impl_->stub(), impl_->token(), std::string(store), options));
@@ -385,9 +409,13 @@ absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
                                  const std::function<bool(const v1::Memory&)>& changed,
                                  const WatchMemoryOptions& options) {
   const std::int64_t interval_ms = absl::ToInt64Milliseconds(options.min_interval);
-  if (options.deadline <= absl::ZeroDuration() || options.min_interval < absl::ZeroDuration() ||
+  if (options.deadline <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("WatchMemoryOptions::deadline must be positive");
+  }
+  if (options.min_interval < absl::ZeroDuration() ||
       interval_ms > std::numeric_limits<std::uint32_t>::max()) {
-    return absl::InvalidArgumentError("a WatchMemoryOptions field is out of its range");
+    return absl::InvalidArgumentError(
+        "WatchMemoryOptions::min_interval must be in [0, 2^32) milliseconds");
   }
   v1::WatchMemoryRequest request;
   request.set_store(std::string(store));
@@ -404,17 +432,19 @@ absl::StatusOr<admin::v1::Backup> Client::CreateBackup(std::string_view name,
   admin::v1::CreateBackupRequest request;
   request.set_name(std::string(name));
   admin::v1::Backup backup;
-  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
-    return impl_->admin_stub().CreateBackup(context, request, &backup);
-  }));
+  CLIENT_RETURN_IF_ERROR(
+      impl_->Call("CreateBackup", Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
+        return impl_->admin_stub().CreateBackup(context, request, &backup);
+      }));
   return backup;
 }
 
 absl::StatusOr<std::vector<admin::v1::Backup>> Client::ListBackups(const CallOptions& call) {
   admin::v1::ListBackupsResponse response;
-  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kSafe, call, [&](grpc::ClientContext* context) {
-    return impl_->admin_stub().ListBackups(context, {}, &response);
-  }));
+  CLIENT_RETURN_IF_ERROR(
+      impl_->Call("ListBackups", Repeat::kSafe, call, [&](grpc::ClientContext* context) {
+        return impl_->admin_stub().ListBackups(context, {}, &response);
+      }));
   return std::vector<admin::v1::Backup>(
       std::make_move_iterator(response.mutable_backups()->begin()),
       std::make_move_iterator(response.mutable_backups()->end()));
@@ -427,17 +457,19 @@ absl::StatusOr<v1::Store> Client::RestoreStore(std::string_view backup, std::str
   request.set_store(std::string(store));
   request.set_name(std::string(name));
   admin::v1::RestoreStoreResponse response;
-  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
-    return impl_->admin_stub().RestoreStore(context, request, &response);
-  }));
+  CLIENT_RETURN_IF_ERROR(
+      impl_->Call("RestoreStore", Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
+        return impl_->admin_stub().RestoreStore(context, request, &response);
+      }));
   return std::move(*response.mutable_store());
 }
 
 absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {
   ServingStatus serving = ServingStatus::kUnknown;
-  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kSafe, call, [&](grpc::ClientContext* context) {
-    return client_internal::CheckHealth(impl_->channel(), context, service, &serving);
-  }));
+  CLIENT_RETURN_IF_ERROR(
+      impl_->Call("Health", Repeat::kSafe, call, [&](grpc::ClientContext* context) {
+        return client_internal::CheckHealth(impl_->channel(), context, service, &serving);
+      }));
   return serving;
 }
 

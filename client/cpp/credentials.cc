@@ -44,7 +44,11 @@ absl::string_view TokenFault(absl::string_view token) {
   if (token.size() > kTokenBytesMax) return "is longer than 4096 characters";
   const bool fits =
       std::all_of(token.begin(), token.end(), [](char c) { return absl::ascii_isgraph(c); });
-  return fits ? "" : "must be printable ASCII without white space inside";
+  if (fits) return "";
+  const bool ends_the_line = absl::StrContains("\r\n", token.substr(token.size() - 1));
+  return ends_the_line ? "ends in a line break: trim a token that is read from a file, or use "
+                         "LoadCredentials()"
+                       : "must be printable ASCII without white space inside";
 }
 
 absl::string_view CertificateFault(absl::string_view pem) {

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
+#include "client/cpp/status_macros.h"
 
 namespace softlookup::client_internal {
 namespace {
@@ -26,7 +27,6 @@ OneConnectionPipeline::OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stu
       stub_(std::move(stub)),
       stream_(stub_->StreamAppend(Prepared(&context_, token, options.deadline))),
       store_(std::move(store)),
-      names_store_(!store_.empty()),
       reader_([this] { ReadAcknowledgements(); }) {}
 
 OneConnectionPipeline::~OneConnectionPipeline() {
@@ -80,7 +80,10 @@ absl::Status OneConnectionPipeline::Append(v1::AppendRequest request) {
   }
   // The first request of a call names the store for all of them. A stream that was opened without a
   // store leaves that to its caller.
-  if (names_store_) request.set_store(std::exchange(store_, std::string()));
+  if (!store_.empty()) {
+    CLIENT_RETURN_IF_ERROR(CheckStore(request, store_));
+    request.set_store(std::exchange(store_sent_, true) ? std::string() : store_);
+  }
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
   bool ended;
   {

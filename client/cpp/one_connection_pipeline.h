@@ -52,9 +52,11 @@ class OneConnectionPipeline final : public AppendPipeline {
   grpc::ClientContext context_;
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>> stream_;
 
-  // The four members below are used by the caller's thread only.
-  std::string store_;                   // Empty once the first request has it.
-  const bool names_store_;              // False: the stream was opened without a store.
+  // Empty: the stream was opened without a store, and its requests name it.
+  const std::string store_;
+
+  // The three members below are used by the caller's thread only.
+  bool store_sent_ = false;             // A request has named the store.
   bool writes_done_ = false;            // The end of the requests has been sent.
   std::optional<absl::Status> result_;  // Set once the stream is over.
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace softlookup::client_internal {
 namespace {
@@ -13,6 +14,14 @@ namespace {
 // have the same sequence. The server refuses the empty request.
 std::uint32_t RowsOf(const v1::AppendRequest& request) {
   return std::max({1u, request.keys().rows(), request.inputs().rows()});
+}
+
+// The error of a stream that finds rows on the server, up to `sequence`, that it did not send.
+absl::Status AnotherSender(std::uint64_t sequence, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "another sender uses this writer's name, or requests of an earlier one arrived late: the ",
+      "server already has its sequence ", sequence, ", ", why,
+      "; if all of them send the same rows, a new stream goes on after its resumed_from()"));
 }
 
 }  // namespace
@@ -25,19 +34,26 @@ absl::Status ResendQueue::Push(v1::AppendRequest request) {
   }
   request.set_sequence(last_pushed_ += rows);
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
-  entries_.push_back({std::make_shared<const v1::AppendRequest>(std::move(request)), bytes});
+  entries_.push_back(
+      {.request = std::make_shared<const v1::AppendRequest>(std::move(request)), .bytes = bytes});
   bytes_ += bytes;
   return absl::OkStatus();
 }
 
 ResendQueue::Request ResendQueue::NextToSend() {
-  return all_sent() ? nullptr : entries_[sent_++].request;
+  if (all_sent()) return nullptr;
+  const Request& request = entries_[sent_++].request;
+  last_sent_ = std::max(last_sent_, request->sequence());
+  return request;
 }
 
 absl::Status ResendQueue::Acknowledge(const v1::AppendResponse& response) {
   if (sent_ == 0 || response.sequence() != entries_.front().request->sequence()) {
     return absl::InternalError(absl::StrCat("the server answered sequence ", response.sequence(),
                                             ", which is not the next to be answered"));
+  }
+  if (response.duplicate() && !entries_.front().sent_before) {
+    return AnotherSender(response.sequence(), "which this stream has sent only once");
   }
   const Request request = entries_.front().request;
   // A duplicate was written over an earlier connection, and its first answer was lost with that
@@ -55,12 +71,11 @@ absl::Status ResendQueue::Rewind(std::uint64_t last_sequence) {
                                             last_sequence, " only, but had acknowledged ",
                                             acknowledged_sequence_));
   }
-  if (last_sequence > last_pushed_) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("another stream has the same writer: the server knows its sequence ",
-                     last_sequence, ", and this stream's last is ", last_pushed_));
+  if (last_sequence > last_sent_) {
+    return AnotherSender(last_sequence,
+                         absl::StrCat("and the last that this stream has sent is ", last_sent_));
   }
-  sent_ = 0;
+  for (; sent_ > 0; --sent_) entries_[sent_ - 1].sent_before = true;
   while (entries_.size() > 1 && entries_.front().request->sequence() <= last_sequence) {
     PopFront(RowsOf(*entries_.front().request));
   }

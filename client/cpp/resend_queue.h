@@ -32,13 +32,17 @@ namespace softlookup::client_internal {
 //     duplicate.
 //   - A request has the same sequence and rows each time it is sent.
 // Rewind() detects a server that has not kept its data, such as one restored from an older disk.
+// Acknowledge() and Rewind() detect another sender of the same writer: then the server has rows up
+// to a sequence that this queue has never sent, or sent only once and did not get applied.
 class ResendQueue {
  public:
   using Request = std::shared_ptr<const v1::AppendRequest>;
 
   // `last_sequence` is the writer's last one on the server, 0 if the writer is new.
   explicit ResendQueue(std::uint64_t last_sequence)
-      : last_pushed_(last_sequence), acknowledged_sequence_(last_sequence) {}
+      : last_pushed_(last_sequence),
+        last_sent_(last_sequence),
+        acknowledged_sequence_(last_sequence) {}
 
   // Sets the sequence of `request` and adds it. OutOfRange if no sequence is left for its rows.
   absl::Status Push(v1::AppendRequest request);
@@ -48,7 +52,9 @@ class ResendQueue {
   Request NextToSend();
 
   // Takes `response` as the answer to the oldest request, and drops that request. Internal if that
-  // request is not sent, or if `response` has another sequence.
+  // request is not sent, or if `response` has another sequence. FailedPrecondition if `response` is
+  // a duplicate but the request was sent only once, because another sender then uses the writer's
+  // name: the rows that the server has may be other rows.
   absl::Status Acknowledge(const v1::AppendResponse& response);
 
   // Prepares for a new connection, on which nothing has been sent. `last_sequence` is the writer's
@@ -57,8 +63,8 @@ class ResendQueue {
   // and the answer to this duplicate tells the store's row count and revision.
   //
   // DataLoss if the server lacks rows that it had acknowledged. FailedPrecondition if
-  // `last_sequence` is above all sequences of this queue, because another stream then uses the
-  // writer's name.
+  // `last_sequence` is above all sequences that were ever sent, because another sender then uses
+  // the writer's name.
   absl::Status Rewind(std::uint64_t last_sequence);
 
   bool empty() const { return entries_.empty(); }
@@ -77,6 +83,7 @@ class ResendQueue {
   struct Entry {
     Request request;
     std::int64_t bytes;
+    bool sent_before = false;  // Sent on an earlier connection, which may have applied it.
   };
 
   // Drops the oldest request as acknowledged, with `rows` rows written.
@@ -86,6 +93,7 @@ class ResendQueue {
   std::size_t sent_ = 0;       // Entries sent since the last Rewind(): the first `sent_` ones.
   std::int64_t bytes_ = 0;     // Sum over entries_.
   std::uint64_t last_pushed_;  // Sequence of the newest request.
+  std::uint64_t last_sent_;    // Sequence of the newest request that was ever sent.
   std::uint64_t acknowledged_sequence_;  // Sequence of the newest request that was acknowledged.
   AppendSummary acknowledged_;
 };

@@ -36,6 +36,7 @@ absl::Status ResumingPipeline::Append(v1::AppendRequest request) {
     return absl::InvalidArgumentError(
         "the stream has a writer, so its requests may have neither writer nor sequence");
   }
+  CLIENT_RETURN_IF_ERROR(CheckStore(request, peer_.store));
   // Set these on every request, because each can become the first of a new connection.
   request.set_store(peer_.store);
   request.set_writer(options().writer);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cpp/address.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/status_macros.h"
 
@@ -26,6 +27,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
 absl::StatusOr<Connections> Connections::Open(const std::string& address, int count,
                                               absl::Duration timeout,
                                               const Credentials& credentials) {
+  CLIENT_RETURN_IF_ERROR(client_internal::CheckAddress(address));
   CLIENT_RETURN_IF_ERROR(ValidateCredentials(credentials));
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < count; ++i) {

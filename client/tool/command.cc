@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cli/help_formatter.h"
-#include "client/cpp/server_address.h"
+#include "client/cpp/address.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/tool/credential_flags.h"
@@ -21,23 +22,12 @@
 namespace softlookup::tool {
 namespace {
 
-// UsageError unless `server` looks like HOST:PORT. gRPC accepts other forms too, and its errors for
-// an unusable address are obscure.
+// UsageError unless `server` is an address that Client::Connect() takes.
 absl::Status CheckServer(const std::string& server) {
-  const char* wrong = "";
-  if (server.empty()) {
-    wrong = "it is empty";
-  } else if (absl::StartsWith(server, "http") && absl::StrContains(server, "://")) {
-    wrong = "leave out http://";
-  } else if (!absl::StrContains(server, ':') || absl::EndsWith(server, ":")) {
-    wrong = "the port is missing";
-  } else if (client_internal::HasImpossiblePort(server)) {
-    wrong = "the port must be a number from 1 to 65535";
-  } else {
-    return absl::OkStatus();
-  }
+  const std::string_view fault = client_internal::AddressFault(server);
+  if (fault.empty()) return absl::OkStatus();
   return UsageError(absl::StrCat("--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"", server,
-                                 "\": ", wrong));
+                                 "\": ", absl::string_view(fault.data(), fault.size())));
 }
 
 // Adds to the help of `command` and its subcommands where to find the shared options.

@@ -201,7 +201,7 @@ absl::Status StoreRestorer::Copy(const CommitLog& backup, std::uint64_t from, co
   std::vector<std::pair<std::string, std::string>> records;
   std::int64_t bytes = 0;
   const auto commit = [&] {
-    const absl::Status status = Commit(
+    absl::Status status = Commit(
         [&](LogBatch& batch) {
           if (!has_begun) PutUnfinished(store.number(), batch);
           for (const auto& [key, value] : records) batch.Put(key, value);

@@ -95,7 +95,7 @@ absl::Status RestoreStoreCall::RestoreAndLog() {
   const absl::Time begin = absl::Now();
   const absl::StatusOr<StoreInfo> info = Restore();
   if (!info.ok()) {
-    const absl::Status status = stop_->CauseOf(info.status());
+    absl::Status status = stop_->CauseOf(info.status());
     // A wrong name is the caller's fault alone.
     if (!absl::IsInvalidArgument(status)) {
       spdlog::warn("restore of a store of backup {}: {}", request_.backup(),

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -58,7 +59,7 @@ TEST_F(AppendStreamTest, NamesTheStoreOnceAndTheAcknowledgementAlways) {
   EXPECT_THAT(acknowledges, ElementsAre(v1::ACKNOWLEDGE_APPLIED, v1::ACKNOWLEDGE_APPLIED));
 }
 
-TEST_F(AppendStreamTest, TheStoreOfARequestIsTheStreamsWhateverTheCallerSet) {
+TEST_F(AppendStreamTest, ARequestThatNamesAnotherStoreIsRefusedAndTheStreamGoesOn) {
   std::vector<std::string> stores;
   service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
     v1::AppendRequest request;
@@ -71,10 +72,33 @@ TEST_F(AppendStreamTest, TheStoreOfARequestIsTheStreamsWhateverTheCallerSet) {
   AppendStream stream = Open();
   v1::AppendRequest request;
   request.set_store("pets");
+  const absl::Status refused = stream.Append(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("\"pets\""));
+  request.set_store("people");
   ASSERT_TRUE(stream.Append(request).ok());
   ASSERT_TRUE(stream.Append(request).ok());
   ASSERT_TRUE(stream.Finish().ok());
   EXPECT_THAT(stores, ElementsAre("people", ""));
+}
+
+TEST_F(AppendStreamTest, AStreamWithoutAStoreLeavesItToItsRequests) {
+  std::vector<std::string> stores;
+  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
+    v1::AppendRequest request;
+    while (stream->Read(&request)) {
+      stores.push_back(request.store());
+      stream->Write({});
+    }
+    return grpc::Status::OK;
+  };
+  AppendStream stream =
+      *Client::Connect(service_.address(), PatientOptions())->OpenAppendStream("");
+  v1::AppendRequest request;
+  request.set_store("pets");
+  ASSERT_TRUE(stream.Append(request).ok());
+  ASSERT_TRUE(stream.Finish().ok());
+  EXPECT_THAT(stores, ElementsAre("pets"));
 }
 
 TEST_F(AppendStreamTest, BlocksWhileTooManyRequestsAreUnacknowledged) {
@@ -224,12 +248,15 @@ TEST_F(AppendStreamTest, UnreachableServerShowsAtTheLatestInFinish) {
 
 TEST_F(AppendStreamTest, OptionsOutOfRangeAreRefused) {
   Client client = *Client::Connect(service_.address(), PatientOptions());
-  for (const AppendStreamOptions& options :
-       {AppendStreamOptions{.deadline = absl::ZeroDuration()},
-        AppendStreamOptions{.unacknowledged_requests_max = 0},
-        AppendStreamOptions{.unacknowledged_bytes_max = 0},
-        AppendStreamOptions{.outage_max = -absl::Seconds(1)}}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(client.OpenAppendStream("people", options).status()));
+  for (const auto& [options, field] : std::vector<std::pair<AppendStreamOptions, std::string>>{
+           {{.deadline = absl::ZeroDuration()}, "deadline"},
+           {{.unacknowledged_requests_max = 0}, "unacknowledged_requests_max"},
+           {{.unacknowledged_bytes_max = 0}, "unacknowledged_bytes_max"},
+           {{.outage_max = -absl::Seconds(1)}, "outage_max"}}) {
+    const absl::Status status = client.OpenAppendStream("people", options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("AppendStreamOptions::" + field + " must be "));
   }
 }
 

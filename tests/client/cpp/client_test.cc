@@ -20,6 +20,7 @@ using ::softlookup::testing::DetailedStatus;
 using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Pair;
 
 const grpc::Status kUnavailable(grpc::StatusCode::UNAVAILABLE, "not yet");
@@ -389,7 +390,16 @@ TEST_F(ClientTest, DeadlineEndsACallThatHangs) {
   const auto memory =
       Connect().GetMemory(v1::GetMemoryRequest(), {.deadline = absl::Milliseconds(50)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(memory.status())) << memory.status();
+  EXPECT_THAT(std::string(memory.status().message()), HasSubstr("(GetMemory had 50ms)"));
+  EXPECT_EQ(ErrorReason(memory.status()), "");
   released_.Notify();
+}
+
+TEST_F(ClientTest, DeadlineThatTheServerSaysHasPassedKeepsItsMessage) {
+  service_.get_memory = [](grpc::ServerContext*, const v1::GetMemoryRequest&, v1::Memory*) {
+    return DetailedStatus(grpc::StatusCode::DEADLINE_EXCEEDED, "late", "DEADLINE_EXCEEDED");
+  };
+  EXPECT_EQ(Connect().GetMemory(v1::GetMemoryRequest()).status().message(), "late");
 }
 
 TEST_F(ClientTest, HealthTellsWhetherTheServerTakesCalls) {

@@ -123,5 +123,14 @@ TEST(ValidateCredentialsTest, RefusedTokenIsNotInTheMessage) {
   EXPECT_THAT(message, Not(HasSubstr("secret")));
 }
 
+TEST(ValidateCredentialsTest, ATokenThatEndsInALineBreakIsToldSo) {
+  for (const char* token : {"secret\n", "secret\r\n", "\n"}) {
+    const std::string message = MessageOf(ValidateCredentials({.token = token}));
+    EXPECT_THAT(message, StartsWith("Credentials::token ends in a line break: trim "));
+    EXPECT_THAT(message, Not(HasSubstr("secret")));
+  }
+  EXPECT_THAT(MessageOf(ValidateCredentials({.token = "secret "})), HasSubstr("white space"));
+}
+
 }  // namespace
 }  // namespace softlookup

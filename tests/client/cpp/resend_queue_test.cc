@@ -149,9 +149,29 @@ TEST_F(ResendQueueTest, ServerThatLostWhatItHadAcknowledgedIsFoundOut) {
 }
 
 TEST_F(ResendQueueTest, AnotherStreamOfTheSameWriterIsFoundOut) {
-  Push({10});
+  Push({10, 10});
+  EXPECT_TRUE(absl::IsFailedPrecondition(queue_.Rewind(110))) << "it has not been sent";
+  queue_.NextToSend();
   EXPECT_TRUE(absl::IsFailedPrecondition(queue_.Rewind(111)));
   EXPECT_TRUE(queue_.Rewind(110).ok());
+}
+
+TEST_F(ResendQueueTest, ADuplicateOfARequestThatWasSentOnceIsAnotherSenders) {
+  Push({10, 10});
+  Send();
+  ASSERT_TRUE(queue_.Acknowledge(Answer(110, 10)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(queue_.Acknowledge(Answer(120, 0))));
+  EXPECT_EQ(queue_.acknowledged().acknowledged_rows, 10u);
+  EXPECT_EQ(queue_.size(), 1u);
+}
+
+TEST_F(ResendQueueTest, ADuplicateIsAnotherSendersAlsoOnALaterConnection) {
+  Push({10, 10});
+  queue_.NextToSend();
+  ASSERT_TRUE(queue_.Rewind(100).ok());
+  Send();
+  ASSERT_TRUE(queue_.Acknowledge(Answer(110, 0)).ok()) << "it was sent before";
+  EXPECT_TRUE(absl::IsFailedPrecondition(queue_.Acknowledge(Answer(120, 0))));
 }
 
 // A server as the queue sees it: each connection hands over a run of what was sent on it, at any

@@ -379,7 +379,28 @@ TEST_F(ResumingAppendStreamTest, AnswerToAnotherRequestIsAnError) {
   EXPECT_TRUE(absl::IsInternal(Run(1).status()));
 }
 
-TEST_F(ResumingAppendStreamTest, WriterAndSequenceAreTheStreamsOwn) {
+TEST_F(ResumingAppendStreamTest, AnotherSenderOfTheSameWriterEndsTheStream) {
+  AppendStream stream = *TryOpen({.unacknowledged_requests_max = 1});
+  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
+  {
+    // The window has one request, so the second one is not sent before the first is acknowledged.
+    absl::MutexLock lock(&mutex_);
+    const auto is_applied = [this]()
+                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !applied_.empty(); };
+    mutex_.Await(absl::Condition(&is_applied));
+    last_sequence_ = 4;
+  }
+  stream.Append(Rows(2), Rows(2)).IgnoreError();
+  const absl::Status status = stream.Finish().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another sender uses this writer's name"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(rows acknowledged: 2)"));
+  EXPECT_EQ(stream.Append(Rows(1), Rows(1)), status);
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(streams_, 1);
+}
+
+TEST_F(ResumingAppendStreamTest, WriterSequenceAndStoreAreTheStreamsOwn) {
   AppendStream stream = *TryOpen();
   v1::AppendRequest request;
   request.mutable_keys()->set_rows(1);
@@ -389,6 +410,9 @@ TEST_F(ResumingAppendStreamTest, WriterAndSequenceAreTheStreamsOwn) {
   request.set_writer("w");
   EXPECT_TRUE(absl::IsInvalidArgument(stream.Append(request)));
   request.clear_writer();
+  request.set_store("pets");
+  EXPECT_TRUE(absl::IsInvalidArgument(stream.Append(request)));
+  request.set_store("people");
   EXPECT_TRUE(stream.Append(request).ok());
   EXPECT_EQ(stream.Finish()->acknowledged_rows, 1u);
 }

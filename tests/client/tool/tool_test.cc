@@ -432,11 +432,11 @@ TEST_F(ToolTest, AddressThatIsNoHostAndPortIsAUsageError) {
            {"", "it is empty"},
            {"localhost", "the port is missing"},
            {"localhost:", "the port is missing"},
-           {"127.0.0.1:83638", "the port must be a number from 1 to 65535"},
-           {"localhost:99999", "the port must be a number from 1 to 65535"},
-           {"[::1]:0", "the port must be a number from 1 to 65535"},
-           {"localhost:99999999999999999999", "the port must be a number from 1 to 65535"},
-           {"http://localhost:7471", "leave out http://"}}) {
+           {"127.0.0.1:83638", "the port is not in [1, 65535]"},
+           {"localhost:99999", "the port is not in [1, 65535]"},
+           {"[::1]:0", "the port is not in [1, 65535]"},
+           {"localhost:99999999999999999999", "the port is not in [1, 65535]"},
+           {"http://localhost:7471", "leave out what ends in ://"}}) {
     const Outcome outcome = RunTool(address, {"store", "list"});
     EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
     EXPECT_EQ(outcome.error,

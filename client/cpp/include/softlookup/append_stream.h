@@ -50,8 +50,11 @@ struct AppendStreamOptions {
   //
   // The server keeps the last sequence of each writer of a store for as long as the store exists.
   // In a store, only one stream at a time may use a name. A name must stand for one series of rows,
-  // such as those of a file, a queue or a sensor.
-  std::string writer;
+  // such as those of a file, a queue or a sensor. A stream that finds another sender of its writer
+  // ends with FailedPrecondition. If the two send different rows, those that this stream has not
+  // had acknowledged may be missing from the store: send them in the name of another writer. Not
+  // every second sender is found, because the server takes any sequence above the last one.
+  std::string writer = {};
   // Longest outage that a stream with a writer survives. > 0. An outage begins with a failure while
   // requests are unacknowledged, and ends with the next acknowledgement. If the next attempt would
   // come later than `outage_max` after the first failure, the last failure ends the stream.
@@ -62,7 +65,7 @@ struct AppendStreamOptions {
   // returned or the stream is destroyed. The stream takes no further acknowledgement until the
   // function returns. The function must not call Append() or Finish() of the stream, and must not
   // destroy the stream.
-  std::function<void(const AppendSummary&)> on_progress;
+  std::function<void(const AppendSummary&)> on_progress = {};
 
   // The options below change the speed. They bound the window: the requests that are not yet
   // acknowledged. A request that is larger than the window is sent alone. With a writer, the stream
@@ -97,26 +100,32 @@ struct AppendStreamOptions {
 // resumed_from().last_sequence() rows. The store already has these rows from earlier streams of the
 // writer. A killed process may leave requests in flight. A process that starts soon after must cut
 // the rows into the same requests. Otherwise one of its requests could overlap a request in flight,
-// and the server could write rows twice.
+// and the server could write rows twice. If a request in flight is applied after the new stream
+// was opened, the new stream takes it for another sender's and ends with FailedPrecondition. Then
+// open it once more: no row is lost.
 class AppendStream {
  public:
+  // A stream that was moved from may only be destroyed or assigned to.
   AppendStream(AppendStream&&) noexcept;
   AppendStream& operator=(AppendStream&&) noexcept;
-  // Cancels the stream unless it is finished. Unacknowledged requests may or may not be written.
+  // Cancels the stream unless it is finished, and waits for no acknowledgement. Unacknowledged
+  // requests may or may not be written.
   ~AppendStream();
 
   // Sends the rows as one atomic request: `keys` [N x key_dim] and `values` [N x value_dim], whose
   // data may be reused when this returns. Blocks while the window is full. OK does not mean that
   // the rows are written. Without a writer, they are sent. With a writer, they may still wait to be
-  // sent. InvalidArgument, which is not sticky, if a view does not hold rows * cols elements.
+  // sent. Only Finish() says that they are written: without it, rows whose Append() returned OK may
+  // be lost. InvalidArgument, which is not sticky, if a view does not hold rows * cols elements.
   // FailedPrecondition after Finish().
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
 
   // Sends `request` in the same way. The caller sets all fields except `store`, which the stream
-  // sets. Only if a stream without a writer was opened with an empty store name does the caller set
-  // `store`. With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. With a
-  // writer, two errors are not sticky: InvalidArgument if the request has a writer or a sequence,
-  // and OutOfRange if no sequence is left for its rows.
+  // sets; it may be empty or the stream's. Only if a stream without a writer was opened with an
+  // empty store name does the caller set `store`. With AppendStreamOptions::writer, the stream also
+  // sets `writer` and `sequence`. These errors are not sticky: InvalidArgument if the request names
+  // another store, or, with a writer, has a writer or a sequence, and OutOfRange if no sequence is
+  // left for its rows.
   absl::Status Append(v1::AppendRequest request);
 
   // Waits until all requests are acknowledged, and ends the stream. OK means that every request is

@@ -56,8 +56,8 @@ struct RetryOptions {
 struct ClientOptions {
   // The options below change what calls do.
   absl::Duration deadline = absl::Seconds(10);  // Of a call, all its attempts together. > 0.
-  RetryOptions retry;
-  Credentials credentials;  // Default: plaintext, no token.
+  RetryOptions retry = {};
+  Credentials credentials = {};  // Default: plaintext, no token.
   // Largest message to send or receive, at least 1. A larger one fails with ResourceExhausted.
   int message_bytes_max = 64 << 20;
 
@@ -70,7 +70,7 @@ struct ClientOptions {
 };
 
 struct CallOptions {
-  std::optional<absl::Duration> deadline;  // > 0. Default: ClientOptions::deadline.
+  std::optional<absl::Duration> deadline = {};  // > 0. Default: ClientOptions::deadline.
 };
 
 struct RenameStoreOptions {
@@ -84,17 +84,18 @@ struct CompactStoreOptions {
 };
 
 struct LookupOptions {
-  v1::AttentionOptions attention;  // Default: the store's score and temperature.
-  v1::RowFilter filter;            // Default: all rows.
+  v1::AttentionOptions attention = {};  // Default: the store's score and temperature.
+  v1::RowFilter filter = {};            // Default: all rows.
   v1::Source source = v1::SOURCE_ROWS;
-  std::string memory;              // For SOURCE_MEMORY. Default: "average".
+  // For SOURCE_MEMORY. Default: "average". Ignored unless `source` is SOURCE_MEMORY.
+  std::string memory = {};
   std::uint64_t min_revision = 0;  // The lookup waits until the store has this revision.
   // True: the queries are [T x input_dim] inputs, which the store's projection maps to queries.
   bool queries_are_inputs = false;
 };
 
 struct ReadRowsOptions {
-  std::vector<std::string> read_mask;                  // Fields of v1::Row to send. Default: all.
+  std::vector<std::string> read_mask = {};             // Fields of v1::Row to send. Default: all.
   absl::Duration deadline = absl::InfiniteDuration();  // For the whole read. > 0.
 
   // Largest number of rows in one page. 0: as many as the server allows. Changes the speed only.
@@ -129,12 +130,14 @@ enum class ServingStatus { kUnknown = 0, kServing = 1, kNotServing = 2, kService
 // which requests the server refuses.
 class Client {
  public:
-  // `address` is HOST:PORT or another gRPC target name. This does not wait for the server; the
-  // first call does. InvalidArgument for an empty address, a port that is not from 1 to 65535, an
-  // option out of its range or credentials that ValidateCredentials() refuses.
+  // `address` is HOST:PORT or [IPV6]:PORT, with a port in [1, 65535], or a gRPC target name that
+  // begins with dns:, unix:, ipv4: or ipv6: and has a port, too, unless it is a path. This does not
+  // wait for the server; the first call does. InvalidArgument for another address, an option out of
+  // its range or credentials that ValidateCredentials() refuses.
   static absl::StatusOr<Client> Connect(std::string_view address,
                                         const ClientOptions& options = {});
 
+  // A client that was moved from may only be destroyed or assigned to.
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client();
@@ -282,7 +285,8 @@ class Client {
                                          std::string_view name = {}, const CallOptions& call = {});
 
   // Returns whether the server takes calls. If `service` is not empty, returns whether this one
-  // gRPC service does, such as "softlookup.v1.SoftLookup".
+  // gRPC service does, such as "softlookup.v1.SoftLookup". NotFound if the server has no service of
+  // this name.
   absl::StatusOr<ServingStatus> Health(std::string_view service = {}, const CallOptions& call = {});
 
  private:

@@ -18,17 +18,21 @@ struct Credentials {
   bool tls = false;
   // PEM certificates of authorities. The server's certificate must chain to one of them. Empty: it
   // must chain to one of the system's authorities.
-  std::string tls_ca;
+  std::string tls_ca = {};
   // The client's own PEM certificate, followed by any intermediate ones, and its PEM private key,
-  // for servers that ask for a client certificate. Set both or neither. If the key does not belong
-  // to the certificate, every call fails with Unavailable.
-  std::string tls_certificate;
-  std::string tls_key;
+  // for servers that ask for a client certificate. Set both or neither. That the key belongs to the
+  // certificate is not checked before a call: if it does not, every call is tried again until its
+  // deadline or RetryOptions::attempts_max, and fails with Unavailable and "empty address list".
+  // `openssl x509 -in CERTIFICATE -noout -pubkey` and `openssl pkey -in KEY -pubout` print the same
+  // if they belong together.
+  std::string tls_certificate = {};
+  std::string tls_key = {};
 
   // Sent with every call as the metadata `authorization: Bearer TOKEN`. At most 4096 printable
-  // ASCII characters without a space, or empty for no token. Without TLS, the network can read it.
+  // ASCII characters without a space or a line break, or empty for no token. Trim a token that is
+  // read from a file, as LoadCredentials() does. Without TLS, the network can read it.
   // No error message contains it.
-  std::string token;
+  std::string token = {};
 
   bool uses_tls() const {
     return tls || !tls_ca.empty() || !tls_certificate.empty() || !tls_key.empty();
@@ -40,10 +44,10 @@ absl::Status ValidateCredentials(const Credentials& credentials);
 
 // Paths of files for the members of Credentials. An empty path leaves its member empty.
 struct CredentialFiles {
-  std::string tls_ca;
-  std::string tls_certificate;
-  std::string tls_key;
-  std::string token;
+  std::string tls_ca = {};
+  std::string tls_certificate = {};
+  std::string tls_key = {};
+  std::string token = {};
 };
 
 // Reads the files and trims white space around their contents. Files may have any mode: an
