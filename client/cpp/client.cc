@@ -162,7 +162,7 @@ class Client::Impl {
   absl::Status Call(absl::string_view name, Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
     const absl::Duration deadline = call.deadline.value_or(options_.deadline);
-    const absl::Status status =
+    absl::Status status =
         client_internal::CallWithRetries(*channel_, options_.retry, repeat, absl::Now() + deadline,
                                          [&](grpc::ClientContext* context) {
                                            token_.AddTo(context);

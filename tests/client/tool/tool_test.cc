@@ -451,7 +451,7 @@ TEST_F(ToolTest, LateAnswerNamesTheTimeout) {
   const Outcome outcome = Run({"memory", "people", "--timeout", "5"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kUnavailable);
   EXPECT_EQ(outcome.error, "DEADLINE_EXCEEDED: no answer from " + service_.address() +
-                               " in time (--timeout gives it longer): late");
+                               " in time (--timeout gives it longer): late (GetMemory had 5s)");
 }
 
 TEST(ExitCodeTest, FollowsTheStatusCode) {
