@@ -64,9 +64,32 @@ ConnectionBounds ConnectionBoundsOf(const Flags& flags, std::size_t connections_
           .keepalive = absl::Seconds(flags.keepalive_seconds)};
 }
 
-bool IsMissingOrEmpty(const std::string& directory) {
+// Warns if a start makes a new data directory of `directory`. That hides a wrong --data-dir. Says
+// nothing if the directory cannot be read: the start then fails, and says why.
+void WarnOfNewDataDirectory(const std::string& directory) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  return !std::filesystem::exists(directory, error) || std::filesystem::is_empty(directory, error);
+  if (fs::exists(directory, error) && !fs::is_empty(directory, error) && !error) {
+    // A damaged data directory may lack some of its files, but not all.
+    for (const auto& entry : fs::directory_iterator(directory, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name == "CURRENT" || name == "SYNCED" || name == "RESERVE" ||
+          name.starts_with("MANIFEST-") || name.ends_with(".sst")) {
+        return;
+      }
+    }
+    if (error) return;
+    spdlog::warn(
+        "{} has files, but none of a data directory: it becomes one; if stores should be there, "
+        "look at --data-dir and at what is mounted",
+        directory);
+    return;
+  }
+  if (error) return;
+  spdlog::warn(
+      "{} is empty: it becomes a new data directory; if stores should be there, look at "
+      "--data-dir and at what is mounted",
+      directory);
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
@@ -80,12 +103,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
                               .kernel = choice.kernel};
   if (flags.data_dir.empty()) return Engine::Create(options);
   SOFTLOOKUP_RETURN_IF_ERROR(CheckIsNoBackup(flags.data_dir));
-  if (IsMissingOrEmpty(flags.data_dir)) {
-    spdlog::warn(
-        "{} is empty: it becomes a new data directory; if stores should be there, look at "
-        "--data-dir and at what is mounted",
-        flags.data_dir);
-  }
+  WarnOfNewDataDirectory(flags.data_dir);
   return Engine::Open(options, flags.data_dir);
 }
 
