@@ -15,6 +15,7 @@
 #include "core/engine/committer.h"
 #include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
+#include "core/engine/damage_observer.h"
 #include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
 #include "core/engine/load_stores.h"
@@ -290,13 +291,7 @@ absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
                                                       std::optional<std::uint64_t> begin,
                                                       std::optional<std::uint64_t> end) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, Find("store", store));
-  const std::shared_ptr<const Snapshot> snapshot = found->snapshot();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::size_t index, FindMemory(snapshot->config(), name));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(
-      const RowSelection range,
-      RowSelection::Make(*snapshot, {.begin = begin, .end = end}, /*prefix=*/""));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(MemoryState state,
-                              ReadMemory(*snapshot, index, range.begin(), range.end()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(MemoryState state, ReadMemory(*found->snapshot(), name, begin, end));
   state.incarnation = found->number();
   return state;
 }
@@ -320,11 +315,7 @@ absl::Status EngineOfStores::CopyTo(const std::string& directory) {
 absl::StatusOr<StoreInfo> EngineOfStores::RestoreStore(const StoreRestore& restore,
                                                        const CancelToken& cancel) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  SOFTLOOKUP_RETURN_IF_ERROR(restorer_.CheckNames(restore));
-  if (restore.check_directory) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_directory());
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> copy,
-                              OpenCommitLogCopy(restore.directory));
-  return restorer_.Restore(*copy, restore, ++last_store_number_, WakeUps(), cancel);
+  return restorer_.Restore(restore, ++last_store_number_, WakeUps(), cancel);
 }
 
 }  // namespace
@@ -349,15 +340,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(
 absl::StatusOr<std::unique_ptr<Engine>> OpenOnLog(
     const EngineOptions& options, std::unique_ptr<CommitLog> log,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
-  class DamageObserver final : public LoadObserver {
-   public:
-    explicit DamageObserver(absl::FunctionRef<void(const absl::Status&)> on_damage)
-        : on_damage_(on_damage) {}
-    void OnDamage(const absl::Status& damage) override { on_damage_(damage); }
-
-   private:
-    const absl::FunctionRef<void(const absl::Status&)> on_damage_;
-  } observer(on_damage);
+  DamageObserver observer(on_damage);
   auto engine = std::make_unique<EngineOfStores>(options, std::move(log));
   SOFTLOOKUP_RETURN_IF_ERROR(engine->Load(observer));
   return engine;

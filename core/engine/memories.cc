@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/store/row_selection.h"
 #include "softlookup/engine.h"
 
 namespace softlookup {
@@ -43,6 +44,16 @@ absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t ind
                                                "\" always begins at 0"));
   }
   return state;
+}
+
+absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, absl::string_view name,
+                                       std::optional<std::uint64_t> begin,
+                                       std::optional<std::uint64_t> end) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::size_t index, FindMemory(snapshot.config(), name));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      const RowSelection range,
+      RowSelection::Make(snapshot, {.begin = begin, .end = end}, /*prefix=*/""));
+  return ReadMemory(snapshot, index, range.begin(), range.end());
 }
 
 }  // namespace softlookup

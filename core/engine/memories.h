@@ -1,7 +1,9 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_MEMORIES_H_
 #define SOFTLOOKUP_CORE_ENGINE_MEMORIES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +23,12 @@ absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index);
 // INVALID_OPTION if `begin` is above 0 and memories of this kind have no windows.
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
                                        std::uint64_t begin, std::uint64_t end);
+
+// Returns the memory `name` over the rows that a client asks for. Null stands for the first row, or
+// for the end. Also returns the errors of FindMemory() and of RowSelection::Make().
+absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, absl::string_view name,
+                                       std::optional<std::uint64_t> begin,
+                                       std::optional<std::uint64_t> end);
 
 }  // namespace softlookup
 

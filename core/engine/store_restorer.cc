@@ -143,10 +143,14 @@ absl::Status StoreRestorer::CheckNames(const StoreRestore& restore) const {
   return stores_.table.CheckNew(NewNameOf(restore), limits_.store_count_max);
 }
 
-absl::StatusOr<StoreInfo> StoreRestorer::Restore(const CommitLog& backup,
-                                                 const StoreRestore& restore, std::uint64_t number,
+absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, std::uint64_t number,
                                                  Store::Executor executor,
                                                  const CancelToken& cancel) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckNames(restore));
+  if (restore.check_directory) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_directory());
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> opened,
+                              OpenCommitLogCopy(restore.directory));
+  const CommitLog& backup = *opened;
   SOFTLOOKUP_ASSIGN_OR_RETURN(const NamedStore from, FindStoreIn(backup, restore.store));
 
   std::optional<ByteBudget::Reserved> reserved;

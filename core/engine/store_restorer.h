@@ -28,18 +28,15 @@ class StoreRestorer {
                 Committer& committer)
       : limits_(limits), stores_(stores), log_(log), committer_(committer) {}
 
+  // Does what Engine::RestoreStore() says. `number` and `executor` are those of the new store.
+  // Blocks.
+  absl::StatusOr<StoreInfo> Restore(const StoreRestore& restore, std::uint64_t number,
+                                    Store::Executor executor, const CancelToken& cancel);
+
+ private:
   // Checks what can be known before the backup is opened. INVALID_NAME, STORE_EXISTS or
   // TOO_MANY_STORES. The last write checks the same again, and decides.
   absl::Status CheckNames(const StoreRestore& restore) const;
-
-  // Does what Engine::RestoreStore() says, after CheckNames(). Does not use `restore.directory`,
-  // whose log is `backup`, nor restore.check_directory(). `number` and `executor` are those of the
-  // new store. Blocks.
-  absl::StatusOr<StoreInfo> Restore(const CommitLog& backup, const StoreRestore& restore,
-                                    std::uint64_t number, Store::Executor executor,
-                                    const CancelToken& cancel);
-
- private:
   // Copies the records of the store `from` of `backup` to those of `store`, all but those that make
   // it a store. Returns whether it has begun, also after an error, in `has_begun`.
   absl::Status Copy(const CommitLog& backup, std::uint64_t from, const Store& store,

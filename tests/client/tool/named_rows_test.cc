@@ -100,7 +100,8 @@ TEST_F(NamedRowsTest, ABlankLineIsARowWithoutAName) {
                                            "1,1",    "--names", gap.path()};
   const Outcome printed = Run(lookup);
   EXPECT_EQ(printed.notes, "softlookup: " + gap.path() + " names 5 rows, but glove has 6\n");
-  for (const auto& row : RunJson(lookup)["answers"][0]["heads"][0]["weights"]) {
+  const auto answer = RunJson(lookup);
+  for (const auto& row : answer["answers"][0]["heads"][0]["weights"]) {
     const int position = row["position"];
     EXPECT_EQ(row.value("name", ""), position == 1 ? "queen" : position == 3 ? "apple" : "");
   }
