@@ -39,6 +39,18 @@ TEST_F(AppendStreamTest, FinishCountsWhatWasAcknowledged) {
   EXPECT_TRUE(absl::IsFailedPrecondition(stream.Append(Rows(1), Rows(1))));
 }
 
+// Answers each request of a stream, and adds the store that it names to `stores`.
+auto NoteStores(std::vector<std::string>& stores) {
+  return [&stores](grpc::ServerContext*, auto* stream) {
+    v1::AppendRequest request;
+    while (stream->Read(&request)) {
+      stores.push_back(request.store());
+      stream->Write({});
+    }
+    return grpc::Status::OK;
+  };
+}
+
 TEST_F(AppendStreamTest, NamesTheStoreOnceAndTheAcknowledgementAlways) {
   std::vector<std::string> stores;
   std::vector<int> acknowledges;
@@ -61,14 +73,7 @@ TEST_F(AppendStreamTest, NamesTheStoreOnceAndTheAcknowledgementAlways) {
 
 TEST_F(AppendStreamTest, ARequestThatNamesAnotherStoreIsRefusedAndTheStreamGoesOn) {
   std::vector<std::string> stores;
-  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
-    v1::AppendRequest request;
-    while (stream->Read(&request)) {
-      stores.push_back(request.store());
-      stream->Write({});
-    }
-    return grpc::Status::OK;
-  };
+  service_.stream_append = NoteStores(stores);
   AppendStream stream = Open();
   v1::AppendRequest request;
   request.set_store("pets");
@@ -84,14 +89,7 @@ TEST_F(AppendStreamTest, ARequestThatNamesAnotherStoreIsRefusedAndTheStreamGoesO
 
 TEST_F(AppendStreamTest, AStreamWithoutAStoreLeavesItToItsRequests) {
   std::vector<std::string> stores;
-  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
-    v1::AppendRequest request;
-    while (stream->Read(&request)) {
-      stores.push_back(request.store());
-      stream->Write({});
-    }
-    return grpc::Status::OK;
-  };
+  service_.stream_append = NoteStores(stores);
   AppendStream stream =
       *Client::Connect(service_.address(), PatientOptions())->OpenAppendStream("");
   v1::AppendRequest request;
