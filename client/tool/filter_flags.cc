@@ -82,7 +82,7 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
   command
       ->add_option(
           "--end", flags->end,
-          "Only rows at positions below this, at most the row count (default: the row count)")
+          "Only rows at positions below this; more than the row count is refused (default: all)")
       ->group("Rows");
   command
       ->add_option(

@@ -24,8 +24,8 @@ class PanelLook {
   // Returns the most bytes of bounds that one look takes.
   static std::int64_t BoundBytesMax(const AlignedBlocks& blocks);
 
-  // Sets blocks(), and makes room for the bounds of all panels of the looks that continue. Call
-  // this once the sample is looked at.
+  // Sets blocks(), and gives each look that continues room for the bounds of its panels. Call this
+  // once SampleLook::Choose() has run for all tiles.
   void Begin();
   // The blocks of the pass that some look reads, ascending. Those of looks that ended with their
   // sample are included.

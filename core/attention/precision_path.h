@@ -71,8 +71,9 @@ double ScaleOf(const ScanPlan& plan);
 
 // A term is a product or a squared difference of one component. If no |term| is above
 // kFloat32SumMax, the float32 sum of a run does not overflow. If the largest |term| is at least
-// kFloat32FactorMin, the terms that matter are not subnormal in float32. Products may be smaller,
-// if the largest magnitude of each of their two factors is at least kFloat32FactorMin.
+// kFloat32FactorMin, the terms that matter are not subnormal in float32. For products of weights
+// and values, it is enough that the largest weight and the largest value each reach
+// kFloat32FactorMin: they need not be those of one row.
 inline constexpr double kFloat32SumMax = 0x1p120;
 inline constexpr double kFloat32FactorMin = 0x1p-60;
 // The inverses of smaller norms may be beyond float32's range.

@@ -77,8 +77,8 @@ struct SealedBlock {
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
-  // Rows that were live when the block was compacted: those that the log still has. Null if the
-  // block is not compacted.
+  // Rows that were live when the block was last compacted: those that the log still has. Null if
+  // the block is not compacted.
   std::shared_ptr<const RowMask> kept;
   // A view of the rows that lookups read. It points into what the members above point to. It is
   // kept here so that a lookup over many blocks need not follow their pointers.

@@ -77,8 +77,8 @@ class StoredBlocks {
   const RowBounds& BoundsOf(std::int64_t index) const {
     return index < sealed_.size() ? *sealed_[index].bounds : *tail_.bounds;
   }
-  // Returns which rows of block `index` were live when it was compacted, or null if it is not
-  // compacted.
+  // Returns which rows of block `index` were live when it was last compacted, or null if it
+  // is not compacted.
   const RowMask* KeptMaskOf(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].kept.get() : nullptr;
   }
