@@ -271,14 +271,14 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
           ->type_name("FILE");
   command
       ->add_option("--on-conflict", flags->on_conflict,
-                   "If a row of the store has the id, maybe from this input: fail, skip the new "
-                   "row, or replace the old one (default fail)")
+                   "If a row of the store has the id: fail, skip the new row, or replace the old "
+                   "one (default fail)")
       ->check(CLI::IsMember(Words<v1::OnConflict>()))
       ->needs(ids);
   command
       ->add_option("--labels", flags->labels,
-                   "File with one line per row: its labels, separated by commas; a quoted label is "
-                   "a JSON string")
+                   "File with one line per row: labels between commas; a quoted one is JSON "
+                   "(default: no labels)")
       ->type_name("FILE");
   command
       ->add_option("--batch-rows", flags->batch_rows,
@@ -293,12 +293,13 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
   command
       ->add_option("--writer", flags->writer,
-                   "Name of this input: if the same command is run again, it appends only the "
-                   "missing rows")
+                   "Name of this input; the same command, run again, appends only missing rows "
+                   "(default: none)")
       ->type_name("NAME");
   command
       ->add_option("--skip-rows", flags->skip_rows,
-                   "Leave out the first N rows of the input and of its --ids and --labels")
+                   "Leave out the first N rows of the input and of its --ids and --labels (default "
+                   "0)")
       ->type_name("N")
       ->excludes("--writer");
 }

@@ -47,7 +47,9 @@ struct AddFlags {
 
 absl::StatusOr<Identity> IdentityOf(const AddFlags& flags) {
   if (flags.roles.size() != flags.stores.size()) {
-    return UsageError("--role and --stores come in pairs");
+    return UsageError(absl::StrCat("each --role needs a --stores, but there are ",
+                                   flags.roles.size(), " and ", flags.stores.size(),
+                                   "; for example --role read --stores 'acme/*'"));
   }
   Identity identity{.name = flags.name, .certificate_name = flags.certificate_name};
   for (std::size_t i = 0; i < flags.roles.size(); ++i) {
@@ -284,7 +286,8 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember(AuthRoles()));
   add->add_option("--stores", flags->stores,
-                  "Stores that the role is for: a store's name, a prefix that ends in /*, or *")
+                  "Stores that the role is for: a store's name, a prefix that ends in '/*', or "
+                  "'*', in quotes")
       ->required()
       ->allow_extra_args(false)
       ->type_name("PATTERN");

@@ -50,14 +50,15 @@ bool IsPattern(absl::string_view stores) {
 absl::Status ValidateGrant(const Grant& grant) {
   if (std::find(AuthRoles().begin(), AuthRoles().end(), grant.role) == AuthRoles().end()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a role is one of ", absl::StrJoin(AuthRoles(), ", "), ", not \"", grant.role, "\""));
+        "--role takes one of ", absl::StrJoin(AuthRoles(), ", "), ", not \"", grant.role, "\""));
   }
   if (!IsPattern(grant.stores)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "stores are a store's name, a prefix that ends in /*, or *, not \"", grant.stores, "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--stores takes a store's name, a prefix that ends in /*, or *, not \"",
+                     grant.stores, "\""));
   }
   if (grant.role == "admin" && grant.stores != "*") {
-    return absl::InvalidArgumentError("the role admin is for all stores: *");
+    return absl::InvalidArgumentError("--role admin is for all stores: it needs --stores '*'");
   }
   return absl::OkStatus();
 }

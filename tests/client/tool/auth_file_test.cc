@@ -248,6 +248,13 @@ TEST_F(AuthAddTest, WhatTheServerWouldRefuseIsAUsageError) {
     EXPECT_EQ(Add(arguments).exit_code, ExitCode::kUsage) << ::testing::PrintToString(arguments);
   }
   EXPECT_EQ(FileText(), "");
+  EXPECT_EQ(Add({"a", "--role", "read", "--role", "write", "--stores", "*"}).error,
+            "each --role needs a --stores, but there are 2 and 1; for example --role read --stores "
+            "'acme/*'");
+  EXPECT_EQ(Add({"a", "--role", "admin", "--stores", "acme/*"}).error,
+            "--role admin is for all stores: it needs --stores '*'");
+  EXPECT_THAT(Add({"a", "--role", "read", "--stores", "acme*"}).error,
+              HasSubstr("--stores takes a store's name, a prefix that ends in /*, or *"));
 }
 
 TEST_F(AuthAddTest, FileThatIsNoAuthFileIsAnInputErrorAndStays) {
