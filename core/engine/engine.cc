@@ -94,6 +94,7 @@ class EngineOfStores final : public Engine {
   void WhenRevision(absl::string_view store, std::uint64_t incarnation, std::uint64_t revision,
                     std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback) override;
+  std::vector<std::string> DamagedStores() const override { return stores_.table.DamagedNames(); }
   absl::Status CopyTo(const std::string& directory) override;
   absl::StatusOr<StoreInfo> RestoreStore(const StoreRestore& restore,
                                          const CancelToken& cancel) override;
@@ -103,8 +104,7 @@ class EngineOfStores final : public Engine {
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // Returns the executor of a store. The executor uses the waker's thread to run the callbacks that
-  // waited for a revision.
+  // Returns a store's executor, which runs callbacks that waited for a revision on waker_'s thread.
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
   }

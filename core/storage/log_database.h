@@ -83,6 +83,9 @@ class LogDatabase {
 
  private:
   rocksdb::Options Options() const;
+  // Returns the error of a copy to `directory` that failed with `status`. The message names the
+  // directory in which something failed: that of the database, or `directory`.
+  absl::Status CopyError(const std::string& directory, const rocksdb::Status& status) const;
   absl::Status OpenToWrite();
   // Begins to use `db`. on_full_disk_ must say whether `db` was opened with FullDiskOptions().
   void UseDatabase(std::unique_ptr<rocksdb::DB> db);

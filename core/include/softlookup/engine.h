@@ -247,7 +247,7 @@ class Engine {
 
   // Creates an engine that also keeps its stores in `directory`, which is created if missing. Until
   // Load has succeeded, calls of most methods fail with LOADING. Exceptions are Attend, CheckRoom,
-  // CopyTo, limits and stats.
+  // CopyTo, DamagedStores, limits and stats.
   //
   // DIRECTORY_IN_USE if another process has the directory open. DATA_LOSS if the log in it is so
   // damaged that it cannot be opened, or has lost synced writes. STORAGE_FAILED for other errors of
@@ -393,10 +393,15 @@ class Engine {
   virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
+  // Returns the names, in order, of the damaged stores that Load has found so far and that are not
+  // deleted. A damaged store whose name is lost is not among them.
+  virtual std::vector<std::string> DamagedStores() const = 0;
+
   // Copies the stores to `directory`, which must not exist and which Open can open later. The copy
   // shows one moment during the call. It has whole writes only, and every write that was
   // acknowledged before the call. It shares files with the engine's directory. They are safe on
-  // disk once the caller has synced them. Other calls do not wait for it.
+  // disk once the caller has synced them. Other calls do not wait for it. A damaged store is copied
+  // with its damage.
   //
   // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;
