@@ -239,6 +239,9 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
                      TlsConfig config{.certificate = contents[0], .private_key = contents[1]};
                      if (contents.size() > 2) config.client_ca = contents[2];
                      SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsConfig(config));
+                     if (const auto warning = ValidityWarning(config, absl::Now())) {
+                       spdlog::warn("{}", *warning);
+                     }
                      tls_->Set(std::move(config));
                      return absl::OkStatus();
                    }));
