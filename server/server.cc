@@ -266,9 +266,9 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
 
 absl::Status Server::Listen(const Flags& flags) {
   const HostPort listen = *SplitHostPort(flags.listen);
-  if (!grpc_port_.Bind(listen.host, listen.port).ok()) {
+  if (const absl::Status bound = grpc_port_.Bind(listen.host, listen.port); !bound.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
+        absl::StrCat("--listen: cannot listen on ", flags.listen, " for gRPC: ", bound.message()));
   }
   grpc_address_ = JoinHostPort(listen.host, grpc_port_.port());
   const bool is_safe = tls_ != nullptr && !flags.auth.empty();
