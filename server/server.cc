@@ -92,11 +92,13 @@ void WarnOfNewDataDirectory(const std::string& directory) {
       directory);
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags,
+                                                   std::shared_ptr<EngineObserver> observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
   spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
   const EngineOptions options{.limits = flags.limits,
                               .compact_above = flags.compact_above,
+                              .observer = std::move(observer),
                               .thread_count = flags.threads,
                               .queries_per_pass_max = flags.share_queries,
                               .pass_wait_max = absl::Microseconds(flags.share_wait_us),
@@ -123,6 +125,9 @@ class LoadReport final : public LoadObserver {
   void OnDamage(const absl::Status& damage) override {
     spdlog::error("{}", std::string(damage.message()));
   }
+  void OnDiskKept(const absl::Status& why) override {
+    spdlog::warn("the disk of deleted stores is not freed: {}", std::string(why.message()));
+  }
   std::int64_t store_count() const { return store_count_; }
   std::uint64_t row_count() const { return row_count_; }
 
@@ -140,6 +145,9 @@ absl::Status Load(Engine& engine) {
   SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(report));
   spdlog::info("loaded {} stores with {} rows in {:.3f} s", report.store_count(),
                report.row_count(), absl::ToDoubleSeconds(absl::Now() - begin));
+  if (engine.stats().log_failed) {
+    spdlog::warn("writes are refused: the disk of the data directory is full or has failed");
+  }
   return absl::OkStatus();
 }
 
@@ -162,9 +170,10 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags,
-               std::size_t connections_max)
+Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+               std::unique_ptr<AuditLog> audit, const Flags& flags, std::size_t connections_max)
     : audit_(std::move(audit)),
+      engine_log_(std::move(engine_log)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
       limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
@@ -176,6 +185,7 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
                 .limiters = limiters_,
                 .authenticator = authenticator_,
                 .observer = observer_,
+                .engine_log = *engine_log_,
                 .audit = audit_.get(),
                 .refusals = refusals_},
                *engine_, backups_, health_),
@@ -205,9 +215,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
                                 AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
+  const auto engine_log = std::make_shared<EngineLog>();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags, engine_log));
   std::unique_ptr<Server> server(
-      new Server(std::move(engine), std::move(audit), flags, connections_max));
+      new Server(std::move(engine), engine_log, std::move(audit), flags, connections_max));
   SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->Listen(flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags));
