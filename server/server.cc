@@ -110,9 +110,9 @@ absl::StatusOr<std::unique_ptr<GrpcPort>> ListenForGrpc(const Flags& flags,
                                                         std::size_t connections_max) {
   auto port = std::make_unique<GrpcPort>(ConnectionBoundsOf(flags, connections_max));
   const HostPort listen = *SplitHostPort(flags.listen);
-  if (!port->Bind(listen.host, listen.port).ok()) {
+  if (const absl::Status bound = port->Bind(listen.host, listen.port); !bound.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
+        absl::StrCat("--listen: cannot listen on ", flags.listen, " for gRPC: ", bound.message()));
   }
   const bool is_safe = !flags.tls_certificate.empty() && !flags.auth.empty();
   if (port->is_loopback() || is_safe || flags.insecure) return port;
@@ -135,11 +135,13 @@ absl::Status CheckDataDirectory(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags,
+                                                   std::shared_ptr<EngineObserver> observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
   spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
   const EngineOptions options{.limits = flags.limits,
                               .compact_above = flags.compact_above,
+                              .observer = std::move(observer),
                               .thread_count = flags.threads,
                               .queries_per_pass_max = flags.share_queries,
                               .pass_wait_max = absl::Microseconds(flags.share_wait_us),
@@ -164,6 +166,9 @@ class LoadReport final : public LoadObserver {
   void OnDamage(const absl::Status& damage) override {
     spdlog::error("{}", std::string(damage.message()));
   }
+  void OnDiskKept(const absl::Status& why) override {
+    spdlog::warn("the disk of deleted stores is not freed: {}", std::string(why.message()));
+  }
   std::int64_t store_count() const { return store_count_; }
   std::uint64_t row_count() const { return row_count_; }
 
@@ -181,6 +186,9 @@ absl::Status Load(Engine& engine) {
   SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(report));
   spdlog::info("loaded {} stores with {} rows in {:.3f} s", report.store_count(),
                report.row_count(), absl::ToDoubleSeconds(absl::Now() - begin));
+  if (engine.stats().log_failed) {
+    spdlog::warn("writes are refused: the disk of the data directory is full or has failed");
+  }
   return absl::OkStatus();
 }
 
@@ -203,9 +211,11 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit,
-               std::unique_ptr<GrpcPort> grpc_port, const Flags& flags)
+Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+               std::unique_ptr<AuditLog> audit, std::unique_ptr<GrpcPort> grpc_port,
+               const Flags& flags)
     : audit_(std::move(audit)),
+      engine_log_(std::move(engine_log)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
       limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
@@ -218,6 +228,7 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit,
                 .limiters = limiters_,
                 .authenticator = authenticator_,
                 .observer = observer_,
+                .engine_log = *engine_log_,
                 .audit = audit_.get(),
                 .refusals = refusals_},
                *engine_, backups_, health_),
@@ -252,9 +263,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
                                 AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
+  const auto engine_log = std::make_shared<EngineLog>();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags, engine_log));
   std::unique_ptr<Server> server(
-      new Server(std::move(engine), std::move(audit), std::move(grpc_port), flags));
+      new Server(std::move(engine), engine_log, std::move(audit), std::move(grpc_port), flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags));
 
@@ -281,7 +293,13 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
         /*clients_need_certificates=*/!flags.tls_client_ca.empty());
   }
   SOFTLOOKUP_RETURN_IF_ERROR(AddSecurityFiles(
-      flags, [this](TlsConfig config) { tls_->Set(std::move(config)); },
+      flags,
+      [this](TlsConfig config) {
+        if (const auto warning = ValidityWarning(config, absl::Now())) {
+          spdlog::warn("{}", *warning);
+        }
+        tls_->Set(std::move(config));
+      },
       [this](std::shared_ptr<const AuthRules> rules) {
         authenticator_.SetRules(std::move(rules));
         streams_.Recheck();

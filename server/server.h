@@ -16,6 +16,7 @@
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
 #include "server/observability/disk_watch.h"
+#include "server/observability/engine_log.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
 #include "server/rpc/call_auditor.h"
@@ -65,15 +66,16 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  // `grpc_port` must be bound.
-  Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit,
-         std::unique_ptr<GrpcPort> grpc_port, const Flags& flags);
+  // `engine_log` is the observer of `engine`. `grpc_port` must be bound.
+  Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+         std::unique_ptr<AuditLog> audit, std::unique_ptr<GrpcPort> grpc_port, const Flags& flags);
 
   // Loads the certificates and the auth file, and starts to watch them for changes.
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
 
   const std::unique_ptr<AuditLog> audit_;  // Null: there is none.
+  const std::shared_ptr<EngineLog> engine_log_;
   LineLimiter refusals_{kRefusalLinesPerSecondMax};
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.

@@ -55,12 +55,13 @@ class EngineOfStores final : public Engine {
                                      .wait_max = options.pass_wait_max}}),
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
-        committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
+        committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_, Clock::Steady(),
+                   options.observer),
         appender_(limits_, stores_, scheduler_, committer_),
         compactor_(stores_, log_.get(), committer_),
         restorer_(limits_, stores_, log_.get(), committer_) {
     if (options.compact_above > 0) {
-      auto_compactor_.emplace(options.compact_above, stores_, compactor_);
+      auto_compactor_.emplace(options.compact_above, stores_, compactor_, options.observer);
     }
   }
 
@@ -148,10 +149,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
 }
 
 EngineStats EngineOfStores::stats() const {
-  EngineStats stats = StatsOf(stores_, lookups_.counters(), scheduler_);
-  stats.log_sync_time = log_sync_time_.counts();
-  stats.log_failed = log_ != nullptr && log_->has_failed();
-  return stats;
+  return StatsOf(stores_, lookups_.counters(), scheduler_, log_.get(), log_sync_time_);
 }
 
 absl::Status EngineOfStores::CheckLoaded() const {

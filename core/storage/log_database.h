@@ -74,9 +74,12 @@ class LogDatabase {
   // closed, as it can be after a full disk, returns the error that writes get instead.
   absl::Status Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use) const;
 
-  // As CommitLog::AllowTableCompaction() and CommitLog::AwaitReclaimed().
+  // As the functions of CommitLog of these names.
   void AllowTableCompaction();
   void AwaitReclaimed() { reclaimer_->AwaitIdle(); }
+  std::uint64_t deleted_bytes() const {
+    return reclaimer_ == nullptr ? 0 : reclaimer_->deleted_bytes();
+  }
 
   // As CommitLog::CopyTo().
   absl::Status CopyTo(const std::string& directory);

@@ -130,6 +130,7 @@ class RocksdbLog final : public CommitLog {
   }
 
   void AwaitReclaimed() override { database_.AwaitReclaimed(); }
+  std::uint64_t deleted_bytes() const override { return database_.deleted_bytes(); }
 
   absl::Status VerifyChecksums() const override {
     return database_.Use([](rocksdb::DB& db) { return ReadResult(db.VerifyChecksum()); });

@@ -465,7 +465,7 @@ TEST(StartTest, FilesThatCannotBeUsedAreClearErrors) {
               HasSubstr("--tls-key"));
   EXPECT_THAT(error_of({"--tls-certificate", files.Path("tls/server.pem"), "--tls-key",
                         files.Path("tls/client-key.pem")}),
-              HasSubstr("not the certificate's key"));
+              HasSubstr("--tls-key: is not the key of the certificate in --tls-certificate"));
   EXPECT_THAT(
       error_of({"--tls-certificate", files.auth(), "--tls-key", files.Path("tls/client-key.pem")}),
       HasSubstr("no certificate"));

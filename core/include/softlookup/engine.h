@@ -21,6 +21,7 @@
 #include "core/base/limits.h"
 #include "core/base/matrix_view.h"
 #include "softlookup/attention.h"
+#include "softlookup/engine_observer.h"
 #include "softlookup/engine_stats.h"
 #include "softlookup/kernel.h"
 #include "softlookup/memory.h"
@@ -35,6 +36,7 @@ struct EngineOptions {
   // could drop at least this part of the rows that no compaction has dropped yet. In [0, 1]. 0:
   // never.
   double compact_above = 0;
+  std::shared_ptr<EngineObserver> observer;  // Null: events are not reported.
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
   // Threads that run the scheduler's jobs, such as lookups, and load stores. At least 1.
@@ -229,6 +231,10 @@ class LoadObserver {
   // number if the name is lost. Engine::Verify() also passes two errors that name no store:
   // UNAVAILABLE for a store that could not be read, and the error of the check of all table files.
   virtual void OnDamage(const absl::Status& damage) {}
+  // Called at most once, when all stores are loaded, if the engine writes no tables anew until it
+  // is opened again. The disk of deleted stores then stays taken, except for tables that hold
+  // nothing else. `why` says what the reason is, and what helps.
+  virtual void OnDiskKept(const absl::Status& why) {}
 };
 
 // Keeps stores of rows, and answers soft lookups over them. Thread-safe. Lookups, and appends of
