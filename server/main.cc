@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/synchronization/mutex.h"
 #include "client/cli/terminal_width.h"
@@ -50,6 +51,7 @@ int main(int argc, char** argv) {
   }
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
   SetUpServerLog(LineFormatOf(flags.log_format), flags.log_level);
+  for (const std::string& warning : flags.warnings) spdlog::warn("{}", warning);
 
   auto server = Server::Start(flags);
   if (!server.ok()) {

@@ -291,7 +291,7 @@ void AddLookupCommand(CLI::App* app, Session* session) {
   AddSourceFlags(lookup, flags.get());
   AddFilterFlags(lookup, &flags->filter);
   lookup->get_option("--end")->description(
-      "Only rows below this position; --recency-decay and --source are as of it (default: the row "
+      "Only rows below this position, as if no later row had been appended (default: the row "
       "count)");
   AddOutputFlags(lookup, flags.get());
   lookup->callback([=] { session->run = [=] { return Lookup(*flags, *session); }; });

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,24 @@ TEST(FlagErrorLineTest, HasNoCharacterOfTheFileThatATerminalObeys) {
   const std::string folder = value.path().substr(0, value.path().rfind('/'));
   EXPECT_EQ(ErrorOf({"--config", value.path()}),
             folder + "/\\x1b[2J.conf, line 1: --threads: Value \\x1b[2J not in range 0 to 1024");
+}
+
+TEST(RepeatedSettingTest, IsTheFirstFlagThatASecondLineSets) {
+  const TemporaryFile file("server.conf", "threads=1\nother=1\nother=2\nthreads=2\nthreads=3\n");
+  CLI::App app;
+  int threads = 0;
+  app.add_option("--threads", threads);
+  EXPECT_EQ(RepeatedSetting(app), std::nullopt);
+  app.set_config("--config");
+  std::vector<std::string> arguments = {file.path(), "--config"};
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    // The unknown setting.
+  }
+  EXPECT_EQ(
+      RepeatedSetting(app),
+      file.path() + ", line 4: threads is set in line 1 already; remove one of the two lines");
 }
 
 TEST(WithPlaceTest, HasNoCharacterThatATerminalObeys) {

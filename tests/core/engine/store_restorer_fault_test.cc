@@ -179,6 +179,19 @@ TEST_F(RestoreFaultTest, ANameThatIsTakenMeanwhileIsNotTakenAgain) {
   ExpectNothingIsLeft();
 }
 
+TEST_F(RestoreFaultTest, ATakenNameIsRefusedBeforeTheCopyIsRead) {
+  ASSERT_THAT(engine_->CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}), IsOk());
+  Copy();
+  bool is_read = false;
+  const auto note = [&] {
+    is_read = true;
+    return absl::OkStatus();
+  };
+  const StoreRestore restore{.directory = Path("copy"), .store = "s", .check_directory = note};
+  EXPECT_EQ(ReasonOf(engine_->RestoreStore(restore, CancelToken()).status()), "STORE_EXISTS");
+  EXPECT_FALSE(is_read);
+}
+
 TEST_F(RestoreFaultTest, OfSeveralThatWantANameOneGetsIt) {
   FillWide();
   Copy();
