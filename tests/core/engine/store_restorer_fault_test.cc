@@ -116,7 +116,9 @@ TEST_F(RestoreFaultTest, ABackupThatIsMadeMeanwhileHasNothingOfTheStore) {
   Copy();
   int commits = 0;
   log_->before_commit = [&] {
-    if (++commits == 2) EXPECT_THAT(engine_->CopyTo(Path("meanwhile")), IsOk());
+    if (++commits == 2) {
+      EXPECT_THAT(engine_->CopyTo(Path("meanwhile")), IsOk());
+    }
     return absl::OkStatus();
   };
   ASSERT_THAT(Restore("s", "t"), IsOk());
@@ -203,7 +205,9 @@ TEST_F(RestoreFaultTest, OfSeveralThatWantANameOneGetsIt) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(std::count_if(ends.begin(), ends.end(), [](const auto& end) { return end.ok(); }), 1);
   for (const absl::Status& end : ends) {
-    if (!end.ok()) EXPECT_EQ(ReasonOf(end), "STORE_EXISTS");
+    if (!end.ok()) {
+      EXPECT_EQ(ReasonOf(end), "STORE_EXISTS");
+    }
   }
   ExpectSameRows(RowsOf(*engine_, "t"), RowsOf(*engine_, "s"));
   ASSERT_THAT(engine_->DeleteStore("t"), IsOk());
