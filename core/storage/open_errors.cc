@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/error.h"
 #include "core/storage/rocksdb_errors.h"
 
@@ -71,8 +72,11 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
   }
   if (absl::StrContains(text, "Permission denied")) return AccessError(directory, geteuid());
   if (absl::StrContains(text, "No such file or directory")) {
+    // RocksDB looks for a table by its name, then by the name that LevelDB would give it. The error
+    // is about the latter.
+    const std::string missing = absl::StrReplaceAll(WithoutPaths(text), {{".ldb", ".sst"}});
     return DamagedError(
-        absl::StrCat("a file is missing in ", directory, ": ", WithoutPaths(text), kRestoreRemedy));
+        absl::StrCat("a file is missing in ", directory, ": ", missing, kRestoreRemedy));
   }
   if (status.IsCorruption()) {
     return DamagedError(absl::StrCat(WithoutPaths(text), kRestoreRemedy));

@@ -29,7 +29,9 @@ constexpr float kTornComponent = 2.5f;
 class DamagedStoreTest : public ::testing::Test {
  protected:
   void Start() {
-    server_.emplace(std::vector<std::string>{"--data-dir", data_, "--backup-dir", backups_}, log_);
+    server_.emplace(std::vector<std::string>{"--data-dir", data_, "--backup-dir", backups_,
+                                             "--log-level", "warning"},
+                    log_);
   }
   void Stop() {
     EXPECT_EQ(server_->Stop(SIGTERM), 0);

@@ -90,7 +90,7 @@ TEST(OpenDatabaseErrorTest, ADatabaseThatLacksATableOrItsManifestTellsHowToResto
     for (const char* part : {".sst", "MANIFEST-"}) {
       const absl::Status status = ErrorWithout(part, synced);
       EXPECT_EQ(ReasonOf(status), "DATA_LOSS") << status;
-      EXPECT_THAT(status.message(), HasSubstr(part));
+      EXPECT_THAT(status.message(), HasSubstr(part)) << status;
       EXPECT_THAT(status.message(), HasSubstr("No such file or directory"));
       EXPECT_THAT(status.message(), HasSubstr("softlookup backup restore "));
     }
