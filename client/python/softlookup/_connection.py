@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import threading
@@ -17,6 +18,7 @@ from softlookup._core.retry import Attempts, Budget
 from softlookup._core.settings import Settings
 
 T = TypeVar("T")
+_HEALTH = "/grpc.health.v1.Health/Check"
 
 
 class Connection:
@@ -93,18 +95,18 @@ class Connection:
                 if error.code == "DEADLINE_EXCEEDED" and not error.reason:
                     error.message += f" ({call.name} had {deadline:g} s)"
                 delay = attempts.failed(error, time.monotonic(), random.random())
-                self.await_connection(delay)
+                self._pause(delay, error)
 
-    def await_connection(self, seconds: float) -> None:
-        """Waits for so long. gRPC connects meanwhile, which it does while somebody waits only."""
+    def _pause(self, seconds: float, error: Error) -> None:
+        """Waits for so long before the attempt after `error`.
+
+        gRPC connects only while a call waits for the connection. So if there is none, a question for
+        the server's health does.
+        """
         end = time.monotonic() + seconds
-        ready = grpc.channel_ready_future(self.channel())
-        try:
-            ready.result(timeout=seconds)
-        except grpc.FutureTimeoutError:
-            pass
-        finally:
-            ready.cancel()
+        if error.code == "UNAVAILABLE" and not error.reason:
+            with contextlib.suppress(Error):
+                self.unary(_HEALTH, b"", seconds, wait=True)
         time.sleep(max(0.0, end - time.monotonic()))
 
     def stream(self, call: Call[T], idle: Optional[float]) -> Iterator[T]:

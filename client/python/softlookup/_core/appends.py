@@ -19,8 +19,10 @@ from softlookup._proto.softlookup.v1 import row_pb2
 STREAM_METHOD = SERVICE + "StreamAppend"
 
 BATCH_ROWS_MAX = 65536  # The server's default of --max-append-rows.
-BATCH_BYTES_MAX = 16 << 20  # Well under the server's default of --max-message-bytes, 64 MiB.
-WINDOW_REQUESTS = 4  # Of a large append: most requests that are not acknowledged.
+# Rows that go as one request. Well under the server's default of --max-message-bytes, 64 MiB.
+WHOLE_BYTES_MAX = 16 << 20
+BATCH_BYTES_MAX = 4 << 20  # A request of more rows: small enough for several to be under way.
+WINDOW_REQUESTS = 8  # Of a large append: most requests that are not acknowledged.
 
 #: One label, several, or none, for each row.
 RowLabels = Sequence[Union[str, Sequence[str]]]
@@ -67,9 +69,10 @@ class Batch:
         if batch_rows is not None and not 0 < batch_rows <= 1 << 32:
             raise invalid("batch_rows", f"batch_rows is {batch_rows!r}, and must be at least 1")
         row_bytes = sum(array.shape[1] * array.itemsize for _, array in self._matrices)
-        by_bytes = max(1, BATCH_BYTES_MAX // max(1, row_bytes))
-        self._step = min(batch_rows or BATCH_ROWS_MAX, by_bytes)
         self.row_bytes = row_bytes
+        self._step = batch_rows or BATCH_ROWS_MAX
+        if self.rows > self._step or self.rows * row_bytes > WHOLE_BYTES_MAX:
+            self._step = min(self._step, max(1, BATCH_BYTES_MAX // max(1, row_bytes)))
 
     def cuts(self, begin: int = 0) -> List[Tuple[int, int]]:
         """The rows [begin, end) of each request. One without rows if there are none at all."""

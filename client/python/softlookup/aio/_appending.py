@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, Deque, Optional
+from typing import Deque, List, Optional
 
 import grpc
 
@@ -27,6 +27,7 @@ async def append_all(
     sent: Deque[int] = deque()  # Rows of each request that is not acknowledged.
     room = asyncio.Semaphore(WINDOW_REQUESTS)
     answers = connection.pipeline(STREAM_METHOD)
+    broken: List[Exception] = []  # What ended send().
 
     async def send() -> None:
         try:
@@ -37,13 +38,17 @@ async def append_all(
             await answers.done_writing()
         except (grpc.RpcError, asyncio.InvalidStateError):
             pass  # The stream is over, and its reader learns why.
+        except Exception as error:
+            broken.append(error)
+            answers.cancel()
 
     tally = Tally()
     line = ProgressLine(progress, batch.rows)
+    idle = deadline or connection.settings.deadline
     sending = asyncio.ensure_future(send())
     try:
         while True:
-            data = await _read_while(sending, answers, deadline or connection.settings.deadline)
+            data = await read(answers, idle, "StreamAppend")
             if data is None:
                 break
             if not sent:
@@ -55,17 +60,12 @@ async def append_all(
             raise internal("the server ended the stream before it answered every request")
     except Error as error:
         raise tally.explain(error) from None
+    except asyncio.CancelledError:
+        if broken:
+            raise broken[0] from None
+        raise
     finally:
         sending.cancel()
         answers.cancel()
         line.end()
     return tally.receipt()
-
-
-async def _read_while(
-    sending: "asyncio.Future[None]", answers: Any, idle: float
-) -> Optional[bytes]:
-    """read(), unless an error of the caller's rows has ended the sending."""
-    if sending.done() and not sending.cancelled() and sending.exception() is not None:
-        sending.result()
-    return await read(answers, idle, "StreamAppend")

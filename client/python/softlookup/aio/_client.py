@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, List, Mapping, Optional, Sequence, Type
 
-from softlookup.aio._connection import Connection
 from softlookup._core import attention, stores
 from softlookup._core.answer import Answer
 from softlookup._core.attention import Options, WeightsWish
 from softlookup._core.results import Backup, MemorySpec, Projection, StoreInfo
 from softlookup._core.retry import Retry
 from softlookup._core.settings import load_settings
+from softlookup.aio._connection import Connection
 from softlookup.aio._store import Store
 
 

@@ -123,10 +123,4 @@ async def read(answers: Any, idle: Optional[float], name: str) -> Optional[bytes
         raise make_error("DEADLINE_EXCEEDED", f"{name} had no message for {idle:g} s") from None
     except grpc.RpcError as error:
         raise error_of(error) from None
-    if data is not grpc.aio.EOF:
-        message: bytes = data
-        return message
-    if await answers.code() != grpc.StatusCode.OK:
-        trailers = tuple(await answers.trailing_metadata() or ())
-        raise make_error((await answers.code()).name, await answers.details() or "", trailers)
-    return None
+    return None if data is grpc.aio.EOF else bytes(data)

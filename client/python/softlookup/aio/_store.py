@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, AsyncIterator, Callable, List, Mapping, Optional, Sequence
 
-from softlookup.aio._appending import append_all
-from softlookup.aio._connection import Connection
 from softlookup._core import attention, row_calls, stores
 from softlookup._core.answer import Answer
 from softlookup._core.appends import Batch, RowLabels
@@ -25,6 +23,8 @@ from softlookup._core.results import (
     concatenate,
 )
 from softlookup._core.writing import WriterOptions
+from softlookup.aio._appending import append_all
+from softlookup.aio._connection import Connection
 from softlookup.aio._writer import Writer
 
 

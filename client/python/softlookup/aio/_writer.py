@@ -151,6 +151,9 @@ class Writer:
                     await self._pause(delay)
         except Error as error:
             failure = error
+        except asyncio.CancelledError:
+            machine.end(make_error("CANCELLED", "the event loop ended the writer"))
+            raise
         except Exception as error:  # An error of on_progress, for example.
             failure = make_error("INTERNAL", f"the writer failed: {error!r}")
         async with self._changed:
@@ -189,8 +192,8 @@ class Writer:
                     failure = error
                     break
                 except asyncio.CancelledError:
-                    if not answers.cancelled():
-                        raise
+                    if not machine.cancelled:
+                        raise  # The event loop ends the task.
                     failure = make_error("CANCELLED", "the call was cancelled")
                     break
                 if data is None:
