@@ -104,7 +104,7 @@ class Connection:
         the server's health does.
         """
         end = time.monotonic() + seconds
-        if error.code == "UNAVAILABLE" and not error.reason:
+        if error.code == "UNAVAILABLE" and "failed to connect" in error.message:
             with contextlib.suppress(Error):
                 self.unary(_HEALTH, b"", seconds, wait=True)
         time.sleep(max(0.0, end - time.monotonic()))

@@ -95,6 +95,9 @@ CLASSES: Dict[str, Type[Error]] = {
     "UNAVAILABLE": UnavailableError,
 }
 
+for _class in (Error, *CLASSES.values()):
+    _class.__module__ = "softlookup"  # As users name them, also in tracebacks.
+
 
 def _restore(
     kind: Type[Error],
