@@ -113,7 +113,8 @@ class AppendsTest(unittest.TestCase):
 
     def test_wrong_arguments_are_named(self):
         ok = np.zeros((2, 1))
-        for fields, field in ((dict(ids=[1]), "ids"), (dict(ids=[1, -2]), "ids"), (dict(ids=["a", "b"]), "ids"),
+        for fields, field in ((dict(ids=[1]), "ids"), (dict(ids=[1, -2]), "ids"), (dict(ids=["a", "b"]), "ids"), (dict(ids=[1.0, 2]), "ids"),
+                              (dict(ids=np.array([1.0, 2])), "ids"), (dict(ids=np.array([1, -2])), "ids"),
                               (dict(labels=["a"]), "labels"), (dict(labels="ab"), "labels"),
                               (dict(labels=[1, 2]), "labels"), (dict(labels=[["a"], [3]]), "labels"),
                               (dict(on_conflict="x"), "on_conflict"), (dict(acknowledge=3), "acknowledge"),
@@ -127,6 +128,11 @@ class AppendsTest(unittest.TestCase):
             self.batch(ok, np.zeros((3, 1)))
         with self.assertRaisesRegex(ValueError, "keys and values, or inputs"):
             self.batch(ok, None)
+
+    def test_ids_have_64_bits(self):
+        ok = np.zeros((2, 1))
+        data, _ = next(self.batch(ok, ok, ids=[1, 2**64 - 1]).requests("s"))
+        self.assertEqual(list(row_pb2.AppendRequest.FromString(data).ids), [1, 2**64 - 1])
 
     def test_an_answer_to_another_request_is_an_error(self):
         for response in (row_pb2.AppendResponse(appended_count=3), row_pb2.AppendResponse(duplicate=True),
@@ -328,6 +334,14 @@ class AnswerTest(unittest.TestCase):
         for array in (one.values, one.entropy):
             with self.assertRaises(ValueError):
                 array[0] = 1
+
+    def test_it_pickles(self):
+        one = self.decode(self.response(heads=2, weights=3), weights=True)
+        copy = pickle.loads(pickle.dumps(one))
+        np.testing.assert_array_equal(copy.values, one.values)
+        np.testing.assert_array_equal(copy.entropy, one.entropy)
+        np.testing.assert_array_equal(copy.weights.weights, one.weights.weights)
+        self.assertEqual(copy.revision, one.revision)
 
     def test_answers_that_do_not_fit_are_refused(self):
         def changed(**changes):

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 import grpc
@@ -26,25 +27,28 @@ class Connection:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._budget = Budget(settings.retry.budget)
+        self._closed = False
+        self.begin_process()
+        _connections.add(self)
+
+    def begin_process(self) -> None:
+        """Forgets the channel, which is the parent's, and locks that no thread here can hold."""
+        self._budget = Budget(self.settings.retry.budget)
         self._lock = threading.Lock()
-        self._pid = 0
         self._channel: Any = None
         self._methods: Dict[str, Any] = {}
-        self._closed = False
 
     def channel(self) -> Any:
         """The grpc.Channel of this process."""
-        if self._pid != os.getpid():
-            # After a fork the lock may be held by a thread that is not here.
-            self._lock = threading.Lock()
-            with self._lock:
-                if self._closed:
-                    raise ValueError("the client is closed")
-                self._methods = {}
+        channel = self._channel
+        if channel is not None:
+            return channel
+        with self._lock:
+            if self._closed:
+                raise ValueError("the client is closed")
+            if self._channel is None:
                 self._channel = self._open()
-                self._pid = os.getpid()
-        return self._channel
+            return self._channel
 
     def _open(self) -> Any:
         settings = self.settings
@@ -58,17 +62,18 @@ class Connection:
 
     def close(self) -> None:
         """Ends the calls in progress. Calls that begin later raise ValueError."""
-        self._closed = True
-        if self._pid == os.getpid():
-            self._channel.close()
-        self._pid = 0
+        with self._lock:
+            self._closed = True
+            channel, self._channel = self._channel, None
+            self._methods = {}
+        if channel is not None:
+            channel.close()
 
     def unary(self, method: str, request: bytes, seconds: float, wait: bool = False) -> bytes:
         """One attempt of a call of one answer. Raises an Error."""
-        channel = self.channel()
         call = self._methods.get(method)
         if call is None:
-            call = self._methods[method] = channel.unary_unary(method)
+            call = self._methods[method] = self.channel().unary_unary(method)
         try:
             answer: bytes = call(
                 request,
@@ -131,6 +136,19 @@ class Connection:
         """A call of a stream of requests and answers: an iterator with cancel()."""
         call = self.channel().stream_stream(method)
         return call(requests, metadata=self.settings.metadata)
+
+
+#: Those of this process, to be told of a fork.
+_connections: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+
+
+def _begin_process() -> None:
+    for connection in list(_connections):
+        connection.begin_process()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_process)
 
 
 class Watchdog:

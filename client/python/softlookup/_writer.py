@@ -166,7 +166,7 @@ class Writer:
     def _await_work(self) -> bool:
         with self._changed:
             self._changed.wait_for(lambda: not self._machine.may_idle)
-            return self._machine.has_work
+            return self._machine.has_work()
 
     def _stream(self) -> None:
         """One StreamAppend call. Raises its failure, unless all is done."""

@@ -152,6 +152,10 @@ class Answer:
     def __len__(self) -> int:
         return len(self._values)
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        columns = {name: self._flat(name) for name in _COLUMNS}
+        return Answer, (self._values, self._heads, (), columns, self._weights, self._facts)
+
     def __repr__(self) -> str:
         shape = "x".join(map(str, self._values.shape))
         return f"Answer({shape} values at revision {self.revision})"

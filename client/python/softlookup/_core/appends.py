@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -173,14 +174,24 @@ class Tally:
 
 
 def _ids(ids: Sequence[int], rows: int) -> Array:
-    array = np.asarray(ids)
+    if isinstance(ids, np.ndarray):
+        array: Array = ids
+    else:
+        try:
+            numbers = [operator.index(i) for i in ids]
+        except TypeError as error:
+            raise invalid("ids", f"ids are whole numbers: {error}") from None
+        row = next((row for row, i in enumerate(numbers) if not 0 <= i < 1 << 64), None)
+        if row is not None:
+            raise invalid("ids", f"ids: row {row} is {numbers[row]}, not in [0, 2^64)", row)
+        array = np.array(numbers, np.uint64)
     if array.dtype.kind not in "iu" and array.size:
         raise invalid("ids", f"ids has elements of type {array.dtype}, not whole numbers")
     if array.shape != (rows,):
         raise invalid("ids", f"ids has the shape {list(array.shape)}, not [{rows}], one id a row")
     if array.dtype.kind == "i" and array.size and array.min() < 0:
         row = int(array.argmin())
-        raise invalid("ids", f"ids: row {row} is {array[row]}, and no id is negative", row)
+        raise invalid("ids", f"ids: row {row} is {array[row]}, not in [0, 2^64)", row)
     return array.astype(np.uint64)
 
 

@@ -97,9 +97,8 @@ class Machine:
 
     # The connection.
 
-    @property
     def has_work(self) -> bool:
-        """Whether a call is to be made."""
+        """Whether a call is to be made now; if there is nothing to send, an outage is over."""
         if len(self._queue) == 0:
             self._failures = 0  # A connection that breaks with nothing to send is no outage.
         return not self.cancelled and len(self._queue) > 0

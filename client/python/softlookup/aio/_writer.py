@@ -163,7 +163,7 @@ class Writer:
     async def _await_work(self) -> bool:
         async with self._changed:
             await self._changed.wait_for(lambda: not self._machine.may_idle)
-            return self._machine.has_work
+            return self._machine.has_work()
 
     async def _pause(self, seconds: float) -> None:
         async def cancelled() -> None:
