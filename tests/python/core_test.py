@@ -173,6 +173,12 @@ class ErrorsTest(unittest.TestCase):
             copy = pickle.loads(pickle.dumps(error))
             self.assertEqual((type(copy), str(copy), copy.metadata), (type(error), str(error), {"row": "3"}))
 
+    def test_every_case_of_the_conformance_file(self):
+        for case in cases("errors.json")["cases"]:
+            with self.subTest(case["name"]):
+                found = details.read_details(bytes.fromhex(case["details"]))
+                self.assertEqual(found, (case["reason"], case["metadata"], case["retry_after"]))
+
     def test_details_are_read_and_pushback_goes_first(self):
         def field(number, data):
             return wire.length_tag(number, len(data)) + data
@@ -186,7 +192,8 @@ class ErrorsTest(unittest.TestCase):
         trailers = [("grpc-status-details-bin", status)]
         error = details.make_error("RESOURCE_EXHAUSTED", "full", trailers)
         self.assertEqual((error.reason, error.metadata, error.retry_after), ("QUEUE_FULL", {"limit": "9\ufffd"}, 1.5))
-        for pushback, seconds in (("250", 0.25), ("-1", math.inf), ("soon", math.inf), ("", math.inf)):
+        for pushback, seconds in (("250", 0.25), ("-1", math.inf), ("soon", math.inf), ("", math.inf),
+                                  ("9" * 400, math.inf), ("1_0", math.inf), (" 1", math.inf)):
             again = details.make_error("UNAVAILABLE", "", [*trailers, ("grpc-retry-pushback-ms", pushback)])
             self.assertEqual(again.retry_after, seconds)
         for cut in range(len(status)):  # Whatever can be read is read; nothing is raised.

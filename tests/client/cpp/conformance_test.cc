@@ -3,14 +3,18 @@
 
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
+#include "client/cpp/grpc_status.h"
 #include "client/cpp/resend_queue.h"
 #include "client/cpp/retry.h"
 #include "google/rpc/error_details.pb.h"
+#include "softlookup/error_details.h"
 
 namespace softlookup::client_internal {
 namespace {
@@ -39,6 +43,25 @@ absl::Status StatusOf(const json& item) {
                       absl::Cord(info.SerializeAsString()));
   }
   return status;
+}
+
+TEST(ConformanceTest, TheDetailsOfAnErrorAreReadAsTheFileSays) {
+  const json file = ReadCases("errors.json");
+  for (const json& item : file.at("cases")) {
+    SCOPED_TRACE(item.at("name").get<std::string>());
+    const std::string details = absl::HexStringToBytes(item.at("details").get<std::string>());
+    const absl::Status status =
+        FromGrpcStatus(grpc::Status(grpc::StatusCode::UNAVAILABLE, "failed", details));
+    using Metadata = std::map<std::string, std::string>;
+    EXPECT_EQ(ErrorReason(status), item.at("reason").get<std::string>());
+    EXPECT_EQ(ErrorMetadata(status), item.at("metadata").get<Metadata>());
+    const std::optional<absl::Duration> delay = RetryDelay(status);
+    const json& expected = item.at("retry_after");
+    ASSERT_EQ(delay.has_value(), !expected.is_null());
+    if (delay.has_value()) {
+      EXPECT_EQ(absl::ToDoubleSeconds(*delay), expected.get<double>());
+    }
+  }
 }
 
 TEST(ConformanceTest, EveryFailureIsRetriedOrNotAsTheFileSays) {

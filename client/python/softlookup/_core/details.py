@@ -7,7 +7,8 @@ googleapis-common-protos, would be refused by Protobuf in a process that has bot
 from __future__ import annotations
 
 import math
-from typing import Dict, Iterable, Optional, Tuple, Union
+import re
+from typing import Dict, Iterable, List, Optional, Tuple, Union
 
 from softlookup._core import wire
 from softlookup._core.errors import CLASSES, Error
@@ -42,35 +43,40 @@ def make_error(code: str, message: str, trailers: Trailers = ()) -> Error:
 
 def _pushback_seconds(value: Union[str, bytes]) -> float:
     """What the trailer asks for; infinity, which forbids a retry, if it is negative or no number."""
-    try:
-        milliseconds = int(value)
-    except ValueError:
-        return math.inf
-    return milliseconds / 1000 if milliseconds >= 0 else math.inf
+    text = value if isinstance(value, str) else ""
+    return int(text) / 1000 if re.fullmatch(r"[0-9]{1,18}", text) else math.inf
 
 
 def read_details(data: bytes) -> Tuple[str, Dict[str, str], Optional[float]]:
     """(reason, metadata, seconds until a retry, or None) of a serialized google.rpc.Status.
 
-    Empty as far as the bytes are none.
+    Empty if the bytes are none; without a detail that is malformed.
     """
     reason = ""
     metadata: Dict[str, str] = {}
     delay: Optional[float] = None
+    for kind, body in _details(data):
+        try:
+            if kind == b"type.googleapis.com/google.rpc.ErrorInfo":
+                reason, metadata = _read_error_info(body)
+            elif kind == b"type.googleapis.com/google.rpc.RetryInfo":
+                delay = _read_retry_info(body)
+        except wire.MalformedError:
+            pass
+    return reason, metadata, delay
+
+
+def _details(data: bytes) -> List[Tuple[bytes, memoryview]]:
+    """The type and the bytes of each detail; none if one of them is no Any."""
+    found: List[Tuple[bytes, memoryview]] = []
     try:
         for field, detail in wire.fields(memoryview(data)):
-            if field != 3 or isinstance(detail, int):
-                continue
-            parts = {n: v for n, v in wire.fields(detail) if not isinstance(v, int)}
-            kind = bytes(parts.get(1, b"")).decode(errors="replace")
-            body = memoryview(parts.get(2, b""))
-            if kind == "type.googleapis.com/google.rpc.ErrorInfo":
-                reason, metadata = _read_error_info(body)
-            elif kind == "type.googleapis.com/google.rpc.RetryInfo":
-                delay = _read_retry_info(body)
+            if field == 3 and not isinstance(detail, int):
+                parts = {n: v for n, v in wire.fields(detail) if not isinstance(v, int)}
+                found.append((bytes(parts.get(1, b"")), memoryview(parts.get(2, b""))))
     except wire.MalformedError:
-        pass
-    return reason, metadata, delay
+        return []
+    return found
 
 
 def _read_error_info(body: memoryview) -> Tuple[str, Dict[str, str]]:
@@ -88,11 +94,11 @@ def _read_error_info(body: memoryview) -> Tuple[str, Dict[str, str]]:
     return reason, metadata
 
 
-def _read_retry_info(body: memoryview) -> Optional[float]:
+def _read_retry_info(body: memoryview) -> float:
     for field, value in wire.fields(body):
         if field == 1 and not isinstance(value, int):
             numbers = {n: v for n, v in wire.fields(value) if isinstance(v, int)}
             seconds = numbers.get(1, 0) + numbers.get(2, 0) / 1e9
             # Negative numbers are near 2^64 here. No server asks for a century.
             return seconds if seconds < 3e9 else math.inf
-    return None
+    return 0.0
