@@ -19,7 +19,9 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         cls.server = cls.enterClassContext(local_server())
 
     async def asyncSetUp(self):
-        self.client = await self.enterAsyncContext(softlookup.aio.connect(self.server.address, deadline=60))
+        self.client = await self.enterAsyncContext(
+            softlookup.aio.connect(self.server.address, deadline=60)
+        )
         self.store = await self.client.create_store("s", key_dim=1, value_dim=5, score="dot")
         self.addAsyncCleanup(self.delete)
 
@@ -31,7 +33,9 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         receipt = await self.store.append(FRIENDS, np.eye(5), ids=range(5), labels=list("abcde"))
         self.assertEqual((receipt.appended_rows, receipt.revision), (5, 2))
         temperatures = np.linspace(0.1, 5, 50)
-        answers = await asyncio.gather(*(self.store.lookup([1.0], temperature=t, weights=2) for t in temperatures))
+        answers = await asyncio.gather(
+            *(self.store.lookup([1.0], temperature=t, weights=2) for t in temperatures)
+        )
         with self.server.connect() as client:
             for temperature, answer in zip(temperatures, answers):
                 expected = client.store("s").lookup([1.0], temperature=temperature, weights=2)
@@ -41,7 +45,9 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
     async def test_a_large_append_and_the_rows_back(self):
         keys, values = np.arange(1000.0)[:, None], np.tile(np.arange(1000.0)[:, None], 5)
         receipt = await self.store.append(keys, values, batch_rows=7)
-        self.assertEqual((receipt.appended_rows, receipt.requests, receipt.row_count), (1000, 143, 1000))
+        self.assertEqual(
+            (receipt.appended_rows, receipt.requests, receipt.row_count), (1000, 143, 1000)
+        )
         rows = await self.store.read()
         np.testing.assert_array_equal(rows.values, values)
         pages = [len(page) async for page in self.store.rows(sl.rows(last=10), page_rows=4)]
@@ -49,7 +55,9 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         await self.store.append([[1]], [[1] * 5], ids=[777])
         with self.assertRaises(sl.AlreadyExistsError) as caught:
             await self.store.append(keys, values, ids=range(1000), batch_rows=100)
-        self.assertEqual((caught.exception.metadata["row"], caught.exception.acknowledged_rows), ("777", 700))
+        self.assertEqual(
+            (caught.exception.metadata["row"], caught.exception.acknowledged_rows), ("777", 700)
+        )
 
     async def test_memories_are_watched(self):
         await self.store.append(FRIENDS, np.eye(5))
@@ -89,7 +97,9 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             async with self.store.writer("w") as writer:
                 await writer.append(FRIENDS, np.eye(5))
                 await writer.append([[1, 2]], [[1] * 5])
-        self.assertEqual((caught.exception.reason, caught.exception.acknowledged_rows), ("SHAPE_MISMATCH", 5))
+        self.assertEqual(
+            (caught.exception.reason, caught.exception.acknowledged_rows), ("SHAPE_MISMATCH", 5)
+        )
         with self.assertRaisesRegex(KeyError, "of the caller"):
             async with self.store.writer("v") as writer:
                 raise KeyError("of the caller")
@@ -107,7 +117,9 @@ class LoopTest(unittest.TestCase):
 
     def test_an_event_loop_that_ends_takes_its_writer_along(self):
         async def leave(address):
-            client = softlookup.aio.connect(address, retry=sl.Retry(backoff_min=0.001, backoff_max=0.01))
+            client = softlookup.aio.connect(
+                address, retry=sl.Retry(backoff_min=0.001, backoff_max=0.01)
+            )
             writer = await client.store("s").writer("w").__aenter__()
             await writer.append(FRIENDS, np.eye(5))
             return writer  # The task of the writer is still there.

@@ -23,7 +23,7 @@ QUERIES, DIM, ROWS = 256, 128, 100
 APPENDED = int(os.environ.get("SOFTLOOKUP_BENCH_ROWS", "1000000"))
 
 
-def bench_lookup(client, address):
+def bench_lookup(client: sl.Client, address: str) -> None:
     random = np.random.default_rng(1)
     store = client.create_store("lookup", key_dim=DIM, value_dim=DIM)
     store.append(*(random.normal(size=(ROWS, DIM)).astype("f4") for _ in range(2)))
@@ -32,11 +32,11 @@ def bench_lookup(client, address):
     channel = grpc.insecure_channel(address, [("grpc.max_receive_message_length", 64 << 20)])
     stub = soft_lookup_pb2_grpc.SoftLookupStub(channel)
 
-    def bare():
+    def bare() -> object:
         matrix = matrix_pb2.Matrix(rows=QUERIES, cols=DIM, data=ready)
         return stub.Lookup(lookup_pb2.LookupRequest(store="lookup", queries=matrix), timeout=10)
 
-    def ours():
+    def ours() -> object:
         return store.lookup(queries)
 
     times = {bare: [], ours: []}
@@ -46,11 +46,14 @@ def bench_lookup(client, address):
             call()
             times[call].append(time.perf_counter() - begin)
     medians = [statistics.median(times[call][100:]) for call in (ours, bare)]
-    print("lookup: %.0f us, bare stub %.0f us, ratio %.3f" % (*(1e6 * m for m in medians), medians[0] / medians[1]))
+    print(
+        "lookup: %.0f us, bare stub %.0f us, ratio %.3f"
+        % (*(1e6 * m for m in medians), medians[0] / medians[1])
+    )
     channel.close()
 
 
-def bench_append(client, address, directory):
+def bench_append(client: sl.Client, address: str, directory: str) -> None:
     random = np.random.default_rng(1)
     block = random.normal(size=(APPENDED // 100, 2 * DIM)).astype("f4")
     paths = [f"{directory}/{name}.npy" for name in ("keys", "values")]
@@ -66,15 +69,34 @@ def bench_append(client, address, directory):
             client.store(name).append(keys, values, deadline=60)
             ours.append(APPENDED / (time.perf_counter() - begin))
         else:
-            out = subprocess.run([TOOL, "--server", address, "append", name, "--keys", paths[0], "--values", paths[1]],
-                                 check=True, stdout=subprocess.PIPE, text=True).stdout
+            out = subprocess.run(
+                [
+                    TOOL,
+                    "--server",
+                    address,
+                    "append",
+                    name,
+                    "--keys",
+                    paths[0],
+                    "--values",
+                    paths[1],
+                ],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            ).stdout
             tool.append(APPENDED / float(re.search(r"in ([\d.]+) s", out)[1]))
         client.store(name).delete()
-    print("append: %.0f rows/s, tool %.0f rows/s, ratio %.3f" % (max(ours), max(tool), max(ours) / max(tool)))
+    print(
+        "append: %.0f rows/s, tool %.0f rows/s, ratio %.3f"
+        % (max(ours), max(tool), max(ours) / max(tool))
+    )
 
 
-def main():
-    with local_server() as server, sl.connect(server.address) as client, tempfile.TemporaryDirectory() as directory:
+def main() -> None:
+    with local_server() as server, sl.connect(
+        server.address
+    ) as client, tempfile.TemporaryDirectory() as directory:
         bench_lookup(client, server.address)
         if "--lookup" not in sys.argv:
             bench_append(client, server.address, directory)

@@ -5,13 +5,17 @@ import select
 import socket
 import struct
 import threading
+from typing import Dict, Optional, Tuple
 
 
 class CuttingProxy:
     """Passes connections on to a server, and cuts the first `cuts` of them: each after some number of bytes towards the
-    server or towards the client. What was not passed on is lost. After the last cut, connections last."""
+    server or towards the client. What was not passed on is lost. After the last cut, connections last.
+    """
 
-    def __init__(self, server, seed, cuts, bytes_to_server, bytes_to_client):
+    def __init__(
+        self, server: str, seed: int, cuts: int, bytes_to_server: int, bytes_to_client: int
+    ) -> None:
         self.cuts = 0
         self._server = server
         self._random = random.Random(seed)
@@ -22,23 +26,25 @@ class CuttingProxy:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def __enter__(self):
+    def __enter__(self) -> "CuttingProxy":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Closes all connections, and takes no new ones."""
         self._stop.close()
         self._thread.join()
 
-    def set_server(self, server):
+    def set_server(self, server: str) -> None:
         """Where connections that begin from now on go."""
         self._server = server
 
-    def _run(self):
-        connections = {}  # By socket: the connection that it is a side of.
+    def _run(self) -> None:
+        connections: "Dict[socket.socket, _Connection]" = (
+            {}
+        )  # By socket: the connection that it is a side of.
         while True:
             sockets = [self._listener, self._stopped, *connections]
             ready = select.select(sockets, [], [])[0]
@@ -54,7 +60,7 @@ class CuttingProxy:
         self._listener.close()
         self._stopped.close()
 
-    def _accept(self, connections):
+    def _accept(self, connections: "Dict[socket.socket, _Connection]") -> None:
         client = self._listener.accept()[0]
         host, port = self._server.rsplit(":", 1)
         try:
@@ -70,7 +76,9 @@ class CuttingProxy:
         connection = _Connection(client, server, budget)
         connections[client] = connections[server] = connection
 
-    def _end(self, connections, connection):
+    def _end(
+        self, connections: "Dict[socket.socket, _Connection]", connection: "_Connection"
+    ) -> None:
         for sock in connection.sides:
             del connections[sock]
         self.cuts += connection.was_cut
@@ -78,12 +86,14 @@ class CuttingProxy:
 
 
 class _Connection:
-    def __init__(self, client, server, budget):
+    def __init__(
+        self, client: socket.socket, server: socket.socket, budget: Optional[Tuple[int, int]]
+    ) -> None:
         self.sides = (client, server)
         self.budget = budget  # (0: towards the server, 1: towards the client; bytes), or None.
         self.was_cut = False
 
-    def move(self, source):
+    def move(self, source: socket.socket) -> bool:
         """Passes on what has come in; False once the connection is to be closed."""
         side = self.sides.index(source)
         try:
@@ -93,14 +103,14 @@ class _Connection:
                 self.budget = (side, left - len(data))
                 if len(data) >= left:
                     self.was_cut = True
-                    data = data[:left - 1]
+                    data = data[: left - 1]
             if data:
                 self.sides[1 - side].sendall(data)
         except OSError:
             return False
         return bool(data) and not self.was_cut
 
-    def close(self, reset):
+    def close(self, reset: bool) -> None:
         for sock in self.sides:
             with contextlib.suppress(OSError):
                 if reset:  # Overtakes what was passed on.

@@ -15,8 +15,10 @@ import unittest
 from subject import ROOT, SERVER, local_server, main
 
 PAGE = (ROOT / "docs/python.md").read_text()
-BLOCKS = [(m[1], m[2], PAGE[:m.start()].count("\n") + 1)
-          for m in re.finditer(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+BLOCKS = [
+    (m[1], m[2], PAGE[: m.start()].count("\n") + 1)
+    for m in re.finditer(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+]
 
 
 class DocsTest(unittest.TestCase):
@@ -30,14 +32,26 @@ class DocsTest(unittest.TestCase):
                 with self.subTest(line=line):
                     if language == "pycon":
                         text = text.replace("127.0.0.1:7471", server.address)
-                        test = doctest.DocTestParser().get_doctest(text, shell, f"line {line}", "docs/python.md", line)
+                        test = doctest.DocTestParser().get_doctest(
+                            text, shell, f"line {line}", "docs/python.md", line
+                        )
                         told = []
-                        self.assertEqual(runner.run(test, out=told.append, clear_globs=False).failed, 0, "".join(told))
+                        self.assertEqual(
+                            runner.run(test, out=told.append, clear_globs=False).failed,
+                            0,
+                            "".join(told),
+                        )
                         shell = test.globs
                     elif language == "python":
-                        done = subprocess.run([sys.executable, "-c", text], env=environment, stdout=subprocess.PIPE,
-                                              stderr=subprocess.STDOUT, text=True, timeout=60)
-                        output = next(t for kind, t, _ in BLOCKS[i + 1:] if kind == "output")
+                        done = subprocess.run(
+                            [sys.executable, "-c", text],
+                            env=environment,
+                            stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT,
+                            text=True,
+                            timeout=60,
+                        )
+                        output = next(t for kind, t, _ in BLOCKS[i + 1 :] if kind == "output")
                         self.assertEqual((done.stdout, done.returncode), (output, 0))
                         programs += 1
                     else:

@@ -31,7 +31,9 @@ def number(values):
 class GoldenTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = cls.enterClassContext(cls.enterClassContext(local_server()).connect(deadline=60))
+        cls.client = cls.enterClassContext(
+            cls.enterClassContext(local_server()).connect(deadline=60)
+        )
         cls.names = (f"golden-{i}" for i in range(10**6))
 
     def arrays(self, case, rows):
@@ -42,10 +44,14 @@ class GoldenTest(unittest.TestCase):
         expect = case["expect"]
         self.assertLessEqual(relative_error(answer.values, expect["values"]), 1e-5)
         self.assertEqual(np.ravel(answer.counted_rows).tolist(), expect["counted_rows"])
-        self.assertEqual(np.ravel(answer.empty).tolist(), [count == 0 for count in expect["counted_rows"]])
+        self.assertEqual(
+            np.ravel(answer.empty).tolist(), [count == 0 for count in expect["counted_rows"]]
+        )
         for name in ("log_sum_exp", "max_logit", "entropy"):
             wanted = number(expect[name])
-            np.testing.assert_allclose(np.ravel(getattr(answer, name)), wanted, rtol=1e-5, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(
+                np.ravel(getattr(answer, name)), wanted, rtol=1e-5, atol=1e-5, err_msg=name
+            )
         self.assertEqual(len(answer.weights.lists), len(expect["weights"]))
         for weights, wanted in zip(answer.weights, expect["weights"]):
             dense = np.zeros(rows)
@@ -58,8 +64,12 @@ class GoldenTest(unittest.TestCase):
         for name in ("causal",):
             if name in options:
                 options[name] = bool(options[name])
-        return {"score": given.get("score", "SCALED_DOT").lower(), "mode": given.get("mode", "SOFT").lower(),
-                "weights": "all", **options}
+        return {
+            "score": given.get("score", "SCALED_DOT").lower(),
+            "mode": given.get("mode", "SOFT").lower(),
+            "weights": "all",
+            **options,
+        }
 
     def test_lookups_with_their_rows_filtered_by_id(self):
         filtered = 0
@@ -67,8 +77,12 @@ class GoldenTest(unittest.TestCase):
             with self.subTest(case["name"]):
                 rows, given = case["N"], case["options"]
                 keys, values = self.arrays(case, rows)
-                store = self.client.create_store(next(self.names), key_dim=case["key_dim"],
-                                                 value_dim=case["value_dim"], num_heads=given.get("num_heads", 1))
+                store = self.client.create_store(
+                    next(self.names),
+                    key_dim=case["key_dim"],
+                    value_dim=case["value_dim"],
+                    num_heads=given.get("num_heads", 1),
+                )
                 ids = 1000 + 7 * np.arange(rows)
                 if rows:
                     store.append(keys, values, ids=ids)
@@ -95,7 +109,9 @@ class GoldenTest(unittest.TestCase):
                 keys, values = self.arrays(case, case["N"])
                 queries = np.array(case["queries"], np.float32).reshape(case["T"], case["key_dim"])
                 heads = case["options"].get("num_heads", 1)
-                answer = self.client.attend(queries, keys, values, num_heads=heads, **self.options(case))
+                answer = self.client.attend(
+                    queries, keys, values, num_heads=heads, **self.options(case)
+                )
                 self.expect_answer(answer, case, case["N"])
                 count += 1
         self.assertGreaterEqual(count, 40)
@@ -111,12 +127,20 @@ class GoldenTest(unittest.TestCase):
                 keys, values = self.arrays(case, case["N"])
                 queries = np.array(case["queries"], np.float32).reshape(case["T"], case["key_dim"])
                 mask = np.array(given["allowed"], bool) if "allowed" in given else None
-                answer = sl.attend(queries, keys, values, num_heads=given.get("num_heads", 1), mask=mask, **options)
+                answer = sl.attend(
+                    queries, keys, values, num_heads=given.get("num_heads", 1), mask=mask, **options
+                )
                 self.assertLessEqual(relative_error(answer.values, case["expect"]["values"]), 1e-9)
                 for name in ("log_sum_exp", "max_logit", "entropy"):
-                    np.testing.assert_allclose(np.ravel(getattr(answer, name)), number(case["expect"][name]),
-                                               rtol=1e-9, atol=1e-9)
-                self.assertEqual(np.ravel(answer.counted_rows).tolist(), case["expect"]["counted_rows"])
+                    np.testing.assert_allclose(
+                        np.ravel(getattr(answer, name)),
+                        number(case["expect"][name]),
+                        rtol=1e-9,
+                        atol=1e-9,
+                    )
+                self.assertEqual(
+                    np.ravel(answer.counted_rows).tolist(), case["expect"]["counted_rows"]
+                )
                 count += 1
         self.assertGreater(count, 20)
 
@@ -126,12 +150,18 @@ class GoldenTest(unittest.TestCase):
                 kind, rows = case["kind"].lower(), case["n"]
                 keys, values = self.arrays(case, rows)
                 spec = sl.MemorySpec("m", kind, case.get("decay"), case.get("gate"))
-                store = self.client.create_store(next(self.names), key_dim=case["key_dim"],
-                                                 value_dim=case["value_dim"], memories=[spec])
+                store = self.client.create_store(
+                    next(self.names),
+                    key_dim=case["key_dim"],
+                    value_dim=case["value_dim"],
+                    memories=[spec],
+                )
                 kept = store.info().memories[0]
                 self.assertEqual((kept.name, kept.kind, kept.decay), ("m", kind, case.get("decay")))
                 receipt = store.append(keys, values, return_memories=["m", "average"])
-                store.append(keys[:1] * 0 + 5, values[:1] * 0 + 5)  # Later rows do not change the past.
+                store.append(
+                    keys[:1] * 0 + 5, values[:1] * 0 + 5
+                )  # Later rows do not change the past.
                 memories = [store.memory("m", begin=case["begin"], end=rows)]
                 if kind == "average":
                     memories.append(store.memory(begin=case["begin"], end=rows))
@@ -139,7 +169,9 @@ class GoldenTest(unittest.TestCase):
                     memories.append(receipt.memories[0])
                 for memory in memories:
                     self.assertLessEqual(relative_error(memory.key, case["expect"]["key"]), 1e-12)
-                    self.assertLessEqual(relative_error(memory.value, case["expect"]["value"]), 1e-12)
+                    self.assertLessEqual(
+                        relative_error(memory.value, case["expect"]["value"]), 1e-12
+                    )
                     np.testing.assert_allclose(memory.weight, case["expect"]["weight"], rtol=1e-12)
                     self.assertEqual((memory.begin, memory.end), (case["begin"], rows))
         self.assertEqual(len(CASES["memories"]), 30)

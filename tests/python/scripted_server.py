@@ -1,6 +1,7 @@
 """A gRPC server whose answers a test writes: bytes, streams of bytes, and errors with their trailers."""
 import concurrent.futures
 import contextlib
+from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
 
 import grpc
 
@@ -8,27 +9,33 @@ import grpc
 class Failure(Exception):
     """Ends a call with a code of gRPC, a message and trailers."""
 
-    def __init__(self, code, message="", trailers=()):
+    def __init__(
+        self, code: str, message: str = "", trailers: Iterable[Tuple[str, str]] = ()
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.trailers = getattr(grpc.StatusCode, code), message, trailers
 
 
+#: What answers a call: answer(method, request, metadata).
+Answer = Callable[[str, Any, Mapping[str, str]], Any]
+
+
 class _Handler(grpc.GenericRpcHandler):
-    def __init__(self, answer):
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    def service(self, details):
+    def service(self, details: Any) -> Any:
         method = details.method.rsplit("/", 1)[1]
         metadata = dict(details.invocation_metadata)
 
-        def guarded(request, context):
+        def guarded(request: Any, context: Any) -> Any:
             try:
                 return self._answer(method, request, metadata)
             except Failure as failure:
                 context.set_trailing_metadata(failure.trailers)
                 context.abort(failure.code, failure.message)
 
-        def streamed(request, context):
+        def streamed(request: Any, context: Any) -> Iterator[bytes]:
             try:
                 yield from self._answer(method, request, metadata)
             except Failure as failure:
@@ -43,7 +50,7 @@ class _Handler(grpc.GenericRpcHandler):
 
 
 @contextlib.contextmanager
-def scripted_server(answer):
+def scripted_server(answer: Answer) -> Iterator[str]:
     """The address of a server that answers with answer(method, request, metadata): the bytes of a message, of
     streams an iterator of them, where `request` is one of the requests; or it raises a Failure."""
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), handlers=[_Handler(answer)])

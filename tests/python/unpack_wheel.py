@@ -10,11 +10,11 @@ import sys
 import zipfile
 
 
-def main(root, directory):
-    directory = pathlib.Path(directory)
+def main(root: str, path: str) -> None:
+    directory = pathlib.Path(path)
     shutil.rmtree(directory, ignore_errors=True)
     subprocess.run([f"{root}/client/python/build-wheel", directory], check=True)
-    wheel, = directory.glob("*.whl")
+    (wheel,) = directory.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(directory / "site")
 

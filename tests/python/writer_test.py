@@ -52,7 +52,9 @@ class WriterTest(unittest.TestCase):
     def expect_progress(self, progress, proxy, client, rows, requests):
         self.assertGreaterEqual(proxy.cuts, CUTS)
         self.assertGreater(progress.reconnections, 0)
-        self.assertEqual((progress.rows, progress.requests, progress.row_count), (rows, requests, rows))
+        self.assertEqual(
+            (progress.rows, progress.requests, progress.row_count), (rows, requests, rows)
+        )
         self.assertEqual(progress.revision, client.store("s").info().revision)
         self.assertIsNone(progress.outage)
 
@@ -66,9 +68,9 @@ class WriterTest(unittest.TestCase):
             more -= proxy.cuts >= CUTS
 
     def test_a_writer_that_is_cut_a_hundred_times_leaves_each_row_once(self):
-        with local_server() as server, server.connect() as direct, \
-                CuttingProxy(server.address, SEED, CUTS, 100_000, 1_500) as proxy, \
-                sl.connect(proxy.address, retry=QUICK) as client:
+        with local_server() as server, server.connect() as direct, CuttingProxy(
+            server.address, SEED, CUTS, 100_000, 1_500
+        ) as proxy, sl.connect(proxy.address, retry=QUICK) as client:
             direct.create_store("s", key_dim=DIM, value_dim=1)
             rows = requests = 0
             with client.store("s").writer("w") as writer:
@@ -88,8 +90,9 @@ class WriterTest(unittest.TestCase):
                         rows, requests = rows + len(keys), requests + 1
             return writer.progress, rows, requests
 
-        with local_server() as server, server.connect() as direct, \
-                CuttingProxy(server.address, SEED, CUTS, 100_000, 1_500) as proxy:
+        with local_server() as server, server.connect() as direct, CuttingProxy(
+            server.address, SEED, CUTS, 100_000, 1_500
+        ) as proxy:
             direct.create_store("s", key_dim=DIM, value_dim=1)
             progress, rows, requests = asyncio.run(write(proxy.address, proxy))
             self.expect_progress(progress, proxy, direct, rows, requests)
@@ -107,9 +110,9 @@ class WriterTest(unittest.TestCase):
             with local_server(data_dir=data) as server:
                 with server.connect() as direct:
                     direct.create_store("s", key_dim=DIM, value_dim=1)
-                with CuttingProxy(server.address, SEED, 0, 1, 1) as proxy, \
-                        sl.connect(proxy.address, retry=QUICK) as client, \
-                        client.store("s").writer("w", on_progress=watch) as writer:
+                with CuttingProxy(server.address, SEED, 0, 1, 1) as proxy, sl.connect(
+                    proxy.address, retry=QUICK
+                ) as client, client.store("s").writer("w", on_progress=watch) as writer:
                     for begin in range(0, 400, 10):
                         writer.append(keys_of(begin, 10), values_of(begin, 10))
                     self.assertTrue(acknowledged.wait(60))
@@ -154,7 +157,9 @@ class WriterTest(unittest.TestCase):
                 with store.writer("w") as writer:
                     writer.append(keys_of(0, 5), values_of(0, 5))
                     writer.append(np.zeros((1, 3)), np.zeros((1, 1)))
-            self.assertEqual((caught.exception.reason, caught.exception.acknowledged_rows), ("SHAPE_MISMATCH", 5))
+            self.assertEqual(
+                (caught.exception.reason, caught.exception.acknowledged_rows), ("SHAPE_MISMATCH", 5)
+            )
             with self.assertRaisesRegex(KeyError, "of the caller"):
                 with store.writer("v") as writer:
                     raise KeyError("of the caller")
@@ -170,8 +175,9 @@ class WriterTest(unittest.TestCase):
     def test_an_outage_that_lasts_too_long_ends_the_writer(self):
         with local_server() as server, server.connect() as direct:
             direct.create_store("s", key_dim=DIM, value_dim=1)
-            with CuttingProxy(server.address, SEED, 0, 1, 1) as proxy, \
-                    sl.connect(proxy.address, retry=QUICK, deadline=10) as client:
+            with CuttingProxy(server.address, SEED, 0, 1, 1) as proxy, sl.connect(
+                proxy.address, retry=QUICK, deadline=10
+            ) as client:
                 with self.assertRaises(ConnectionError) as caught:
                     with client.store("s").writer("w", outage_max=0.5) as writer:
                         writer.append(keys_of(0, 5), values_of(0, 5))

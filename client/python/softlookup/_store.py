@@ -264,9 +264,7 @@ class Store:
         """
         return self._connection.run(stores.rename(self._name, name, replace, deadline))
 
-    def compact(
-        self, *, end_memories: bool = False, deadline: Optional[float] = None
-    ) -> Compacted:
+    def compact(self, *, end_memories: bool = False, deadline: Optional[float] = None) -> Compacted:
         """Drops deleted rows for good. Takes up to minutes, so give it a deadline."""
         return self._connection.run(stores.compact(self._name, end_memories, deadline))
 

@@ -37,9 +37,8 @@ class Options:
     def message(self) -> Any:
         """The AttentionOptions."""
         message = attention_pb2.AttentionOptions()
-        if isinstance(self.weights, bool) or isinstance(self.weights, str) and (
-            self.weights != "all"
-        ):
+        is_wrong_word = isinstance(self.weights, str) and self.weights != "all"
+        if is_wrong_word or isinstance(self.weights, bool):
             raise invalid("weights", f'weights is {self.weights!r}, not a number, "all" or None')
         if self.weights == "all":
             message.weights = attention_pb2.WEIGHTS_MODE_ALL
@@ -121,7 +120,12 @@ def attend(
     deadline: Optional[float],
 ) -> Call[Answer]:
     """Attention over keys and values, or over inputs. Without queries, it is self attention."""
-    given = [("queries", 1, queries), ("keys", 2, keys), ("values", 3, values), ("inputs", 4, inputs)]
+    given = [
+        ("queries", 1, queries),
+        ("keys", 2, keys),
+        ("values", 3, values),
+        ("inputs", 4, inputs),
+    ]
     matrices: List[Tuple[int, Array]] = []
     rows = 0
     for name, field, value in given:

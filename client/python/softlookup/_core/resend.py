@@ -90,9 +90,7 @@ class ResendQueue:
             raise _another_sender(sequence, "which this writer has sent only once")
         # The first answer to a duplicate was lost. It alone said how many rows were left out.
         self._pop(oldest.rows if duplicate else appended_rows)
-        self.progress = replace(
-            self.progress, row_count=row_count, revision=revision, outage=None
-        )
+        self.progress = replace(self.progress, row_count=row_count, revision=revision, outage=None)
 
     def rewind(self, last_sequence: int) -> None:
         """Prepares for a new connection, before which the server has told the last sequence.

@@ -32,9 +32,7 @@ def read_rows(
         wanted = ["key"] * keys + ["value"] * values
         request.read_mask.paths.extend(["position", "id", "labels", *wanted])
     decode = functools.partial(decode_page, keys=keys, values=values)
-    return Call(
-        SERVICE + "ReadRows", request.SerializeToString(), decode, deadline=deadline
-    )
+    return Call(SERVICE + "ReadRows", request.SerializeToString(), decode, deadline=deadline)
 
 
 def decode_page(data: bytes, keys: bool, values: bool) -> Rows:
@@ -78,9 +76,7 @@ def delete_rows(store: str, where: RowFilter, deadline: Optional[float]) -> Call
         answer = row_pb2.DeleteRowsResponse.FromString(data)
         return Deleted(answer.deleted_count, answer.revision)
 
-    return Call(
-        SERVICE + "DeleteRows", request.SerializeToString(), decode, deadline=deadline
-    )
+    return Call(SERVICE + "DeleteRows", request.SerializeToString(), decode, deadline=deadline)
 
 
 def get_memory(

@@ -15,7 +15,11 @@ Array = npt.NDArray[Any]
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 _FLOAT32, _FLOAT64 = 1, 2  # softlookup.v1.ElementType.
-_TYPES: Dict[int, "np.dtype[Any]"] = {0: np.dtype("<f4"), _FLOAT32: np.dtype("<f4"), _FLOAT64: np.dtype("<f8")}
+_TYPES: Dict[int, "np.dtype[Any]"] = {
+    0: np.dtype("<f4"),
+    _FLOAT32: np.dtype("<f4"),
+    _FLOAT64: np.dtype("<f8"),
+}
 
 #: A field's number, and its value: a number, or the bytes of a field that has a length.
 Field = Tuple[int, Union[int, memoryview]]

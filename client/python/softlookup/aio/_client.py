@@ -88,7 +88,9 @@ class Client:
         await self._connection.run(call)
         return Store(self._connection, name)
 
-    async def stores(self, prefix: str = "", *, deadline: Optional[float] = None) -> List[StoreInfo]:
+    async def stores(
+        self, prefix: str = "", *, deadline: Optional[float] = None
+    ) -> List[StoreInfo]:
         """The stores whose names begin so, by name. The deadline is that of each page."""
         token, found = "", []
         while True:

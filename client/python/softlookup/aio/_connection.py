@@ -58,9 +58,7 @@ class Connection:
             await self._channel.close()
         self._owner = (0, None)
 
-    async def unary(
-        self, method: str, request: bytes, seconds: float, wait: bool = False
-    ) -> bytes:
+    async def unary(self, method: str, request: bytes, seconds: float, wait: bool = False) -> bytes:
         """One attempt of a call of one answer. Raises an Error."""
         call = self.channel().unary_unary(method)
         try:

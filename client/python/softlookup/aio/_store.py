@@ -181,8 +181,7 @@ class Store:
     ) -> Rows:
         """All pages of rows() as one."""
         pages = [
-            page
-            async for page in self.rows(where, keys=keys, values=values, deadline=deadline)
+            page async for page in self.rows(where, keys=keys, values=values, deadline=deadline)
         ]
         return concatenate(pages)
 
@@ -199,7 +198,9 @@ class Store:
         deadline: Optional[float] = None,
     ) -> Memory:
         """A running memory as of the append index `end`; of "average" also from `begin` on."""
-        return await self._connection.run(row_calls.get_memory(self._name, name, begin, end, deadline))
+        return await self._connection.run(
+            row_calls.get_memory(self._name, name, begin, end, deadline)
+        )
 
     def watch(
         self,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Both clients against a server whose answers the test writes, wrong ones too: answers_test.py SERVER ROOT TOOL"""
+"""Both clients against a server whose answers the test writes, wrong ones too: scripted_test.py SERVER ROOT TOOL"""
 import asyncio
 import tempfile
 import threading
@@ -47,16 +47,24 @@ def unary_calls(client):
     store = client.store("s")
     where, array = sl.rows(last=1), [[1.0]]
     return [
-        ("lookup", True, lambda: store.lookup(array)), ("info", True, store.info),
-        ("attend", True, lambda: client.attend(array, array, array)), ("stores", True, client.stores),
-        ("memory", True, store.memory), ("writer_state", True, lambda: store.writer_state("w")),
-        ("health", True, client.health), ("backups", True, client.backups),
-        ("append", False, lambda: store.append(array, array)), ("delete", False, store.delete),
-        ("delete_rows", False, lambda: store.delete_rows(where)), ("compact", False, store.compact),
-        ("update", False, lambda: store.update(temperature=2.0)), ("rename", False, lambda: store.rename("t")),
+        ("lookup", True, lambda: store.lookup(array)),
+        ("info", True, store.info),
+        ("attend", True, lambda: client.attend(array, array, array)),
+        ("stores", True, client.stores),
+        ("memory", True, store.memory),
+        ("writer_state", True, lambda: store.writer_state("w")),
+        ("health", True, client.health),
+        ("backups", True, client.backups),
+        ("append", False, lambda: store.append(array, array)),
+        ("delete", False, store.delete),
+        ("delete_rows", False, lambda: store.delete_rows(where)),
+        ("compact", False, store.compact),
+        ("update", False, lambda: store.update(temperature=2.0)),
+        ("rename", False, lambda: store.rename("t")),
         ("create_store", False, lambda: client.create_store("t", key_dim=1, value_dim=1)),
         ("create_backup", False, client.create_backup),
-        ("restore_store", False, lambda: client.restore_store("b", "s"))]
+        ("restore_store", False, lambda: client.restore_store("b", "s")),
+    ]
 
 
 class BothClientsTest(unittest.TestCase):
@@ -80,7 +88,9 @@ class BothClientsTest(unittest.TestCase):
 
                 async def result(make):
                     made = make()
-                    return [each async for each in made] if hasattr(made, "__aiter__") else await made
+                    return (
+                        [each async for each in made] if hasattr(made, "__aiter__") else await made
+                    )
 
                 test(client, lambda make: self.loop.run_until_complete(result(make)), script)
                 self.loop.run_until_complete(client.close())
@@ -106,8 +116,15 @@ class BothClientsTest(unittest.TestCase):
             self.assertEqual(call(lambda: client.store("s").lookup([[1.0]])).revision, 1)
             self.assertEqual(len(script.calls), 4)
 
-        self.each([Failure("UNAVAILABLE"), Failure("RESOURCE_EXHAUSTED", trailers=((PUSHBACK, "1"),)),
-                   Failure("CANCELLED"), good_lookup()], test)
+        self.each(
+            [
+                Failure("UNAVAILABLE"),
+                Failure("RESOURCE_EXHAUSTED", trailers=((PUSHBACK, "1"),)),
+                Failure("CANCELLED"),
+                good_lookup(),
+            ],
+            test,
+        )
 
     def test_pushback_and_the_deadline_end_the_attempts(self):
         def test(client, call, script):
@@ -144,16 +161,28 @@ class BothClientsTest(unittest.TestCase):
 
     def test_lists_that_do_not_end_and_times_that_are_none(self):
         page = store_pb2.ListStoresResponse(next_page_token="again").SerializeToString()
-        self.each([page], lambda client, call, script: self.assertRaisesRegex(
-            sl.Error, "that same page", call, client.stores))
+        self.each(
+            [page],
+            lambda client, call, script: self.assertRaisesRegex(
+                sl.Error, "that same page", call, client.stores
+            ),
+        )
         late = store_pb2.Store(name="s")
         late.create_time.seconds = 2**62
-        self.each([late.SerializeToString()], lambda client, call, script: self.assertRaisesRegex(
-            sl.Error, "a time that is none", call, client.store("s").info))
+        self.each(
+            [late.SerializeToString()],
+            lambda client, call, script: self.assertRaisesRegex(
+                sl.Error, "a time that is none", call, client.store("s").info
+            ),
+        )
         old = admin_pb2.ListBackupsResponse()
-        old.backups.add().create_time.seconds = -2**62
-        self.each([old.SerializeToString()], lambda client, call, script: self.assertRaisesRegex(
-            sl.Error, "a time that is none", call, client.backups))
+        old.backups.add().create_time.seconds = -(2**62)
+        self.each(
+            [old.SerializeToString()],
+            lambda client, call, script: self.assertRaisesRegex(
+                sl.Error, "a time that is none", call, client.backups
+            ),
+        )
 
     def test_hostile_names_labels_and_messages_are_data(self):
         hostile = "\x1b]0;x\x07\u202e\n<script>"
@@ -161,8 +190,10 @@ class BothClientsTest(unittest.TestCase):
 
         def test(client, call, script):
             got = call(client.store("s").info)
-            self.assertEqual((got.name, got.damage, dict(got.labels), got.score),
-                             (hostile, hostile, {hostile: hostile}, "77"))
+            self.assertEqual(
+                (got.name, got.damage, dict(got.labels), got.score),
+                (hostile, hostile, {hostile: hostile}, "77"),
+            )
             with self.assertRaises(sl.Error) as caught:
                 call(client.store("s").info)
             self.assertEqual(caught.exception.message, "no \x1b[31m\u202e")
@@ -178,7 +209,12 @@ class BothClientsTest(unittest.TestCase):
         page = row_pb2.ReadRowsResponse(revision=5)
         for position, key in rows:
             row = page.rows.add(position=position)
-            row.key.rows, row.key.cols, row.key.data, row.key.element_type = 1, len(key), np.float32(key).tobytes(), kind
+            row.key.rows, row.key.cols, row.key.data, row.key.element_type = (
+                1,
+                len(key),
+                np.float32(key).tobytes(),
+                kind,
+            )
             row.value.CopyFrom(row.key)
         return page
 
@@ -188,13 +224,19 @@ class BothClientsTest(unittest.TestCase):
         two = self.page((0, [1, 2]))
         two.rows[0].key.rows = 2
         for page in (self.page((0, [1, 2]), (1, [1])), short, two, self.page((0, [1]), kind=2)):
-            self.each(self.pages(page), lambda client, call, script: self.assertRaisesRegex(
-                sl.Error, "one dimension", call, client.store("s").rows))
+            self.each(
+                self.pages(page),
+                lambda client, call, script: self.assertRaisesRegex(
+                    sl.Error, "one dimension", call, client.store("s").rows
+                ),
+            )
         good = self.pages(self.page((0, [1, 2])), self.page(), self.page((5, [3, 4])))
 
         def test(client, call, script):
             rows = call(client.store("s").read)
-            self.assertEqual((rows.positions.tolist(), rows.keys.tolist()), ([0, 5], [[1, 2], [3, 4]]))
+            self.assertEqual(
+                (rows.positions.tolist(), rows.keys.tolist()), ([0, 5], [[1, 2], [3, 4]])
+            )
 
         self.each(good, test)
 
@@ -203,38 +245,54 @@ class BothClientsTest(unittest.TestCase):
         for matrix in (two.key, two.value):
             matrix.rows, matrix.cols, matrix.data = 2, 1, b"\0" * 8
         for memory in (none, two):
-            self.each(self.pages(memory), lambda client, call, script: self.assertRaisesRegex(
-                sl.Error, "not one row", call, client.store("s").watch))
+            self.each(
+                self.pages(memory),
+                lambda client, call, script: self.assertRaisesRegex(
+                    sl.Error, "not one row", call, client.store("s").watch
+                ),
+            )
 
     def large(self, client):
         return client.store("s").append(np.zeros((40, 1)), np.zeros((40, 1)), batch_rows=10)
 
     def acknowledge(self, *responses, failure=None):
         """A StreamAppend that answers so, whatever it reads, and then ends."""
+
         def answer(requests):
             for request, response in zip(requests, responses):
                 yield response if isinstance(response, bytes) else response.SerializeToString()
             if failure is not None:
                 raise failure
+
         return [answer]
 
     def test_a_large_append_trusts_no_acknowledgement(self):
         ten = row_pb2.AppendResponse(appended_count=10)
         for responses, text in (
-                ([ten, ten], "before it answered every request"), ([], "before it answered every request"),
-                ([row_pb2.AppendResponse(appended_count=11)], "another request"),
-                ([row_pb2.AppendResponse(appended_count=10, duplicate=True)], "another request"),
-                ([b"\xff"], "malformed")):
-            self.each(self.acknowledge(*responses), lambda client, call, script: self.assertRaisesRegex(
-                sl.Error, text, call, lambda: self.large(client)))
+            ([ten, ten], "before it answered every request"),
+            ([], "before it answered every request"),
+            ([row_pb2.AppendResponse(appended_count=11)], "another request"),
+            ([row_pb2.AppendResponse(appended_count=10, duplicate=True)], "another request"),
+            ([b"\xff"], "malformed"),
+        ):
+            self.each(
+                self.acknowledge(*responses),
+                lambda client, call, script: self.assertRaisesRegex(
+                    sl.Error, text, call, lambda: self.large(client)
+                ),
+            )
 
         def too_many(requests):
             yield ten.SerializeToString()
             for _ in range(9):
                 yield ten.SerializeToString()
 
-        self.each([too_many], lambda client, call, script: self.assertRaisesRegex(
-            sl.Error, "INTERNAL", call, lambda: self.large(client)))
+        self.each(
+            [too_many],
+            lambda client, call, script: self.assertRaisesRegex(
+                sl.Error, "INTERNAL", call, lambda: self.large(client)
+            ),
+        )
 
         def test(client, call, script):
             with self.assertRaises(sl.NotFoundError) as caught:
@@ -274,7 +332,9 @@ class BothClientsTest(unittest.TestCase):
                 list(client.store("s").rows())
                 with self.assertRaises(sl.Error):
                     self.large(client)
-        self.assertEqual(seen, [(name, "Bearer t0k") for name in ("ListStores", "ReadRows", "StreamAppend")])
+        self.assertEqual(
+            seen, [(name, "Bearer t0k") for name in ("ListStores", "ReadRows", "StreamAppend")]
+        )
 
 
 if __name__ == "__main__":
