@@ -68,10 +68,9 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
                 break
             await self.store.append([[1]], [[0] * 5])
         self.assertEqual(ends, [5, 6, 7])
-        watch = self.store.watch(deadline=0.2)
-        await watch.__anext__()
         with self.assertRaisesRegex(TimeoutError, "WatchMemory had no message for 0.2 s"):
-            await watch.__anext__()
+            async for _ in self.store.watch(deadline=0.2):
+                pass
 
     async def test_a_task_that_is_cancelled_ends_its_call(self):
         for call in (self.store.lookup([1.0], min_revision=99), self.store.watch().__anext__()):

@@ -304,10 +304,9 @@ class ClientTest(unittest.TestCase):
                 break
             self.store.append([[1]], [[0] * 5])
         self.assertEqual(ends, [5, 6, 7])
-        watch = self.store.watch(deadline=0.2)
-        next(watch)
         with self.assertRaises(TimeoutError) as caught:
-            next(watch)
+            for _ in self.store.watch(deadline=0.2):
+                pass
         self.assertIn("WatchMemory had no message for 0.2 s", str(caught.exception))
 
     def test_backups(self):

@@ -134,7 +134,7 @@ class BothClientsTest(unittest.TestCase):
             self.assertEqual(len(script.calls), 1)
 
         for pushback in ("-1", "60000"):
-            self.each([Failure("UNAVAILABLE", trailers=((PUSHBACK, pushback),))], test, deadline=2)
+            self.each([Failure("UNAVAILABLE", trailers=((PUSHBACK, pushback),))], test, deadline=30)
 
     def test_an_answer_that_is_no_message_is_an_error_of_its_own(self):
         def test(client, call, script):
@@ -313,7 +313,8 @@ class BothClientsTest(unittest.TestCase):
             with self.assertRaises(TimeoutError) as caught:
                 call(lambda: self.large(client))
             self.assertIn("StreamAppend had no message for 0.3 s", str(caught.exception))
-            self.assertEqual(caught.exception.acknowledged_rows, 10)
+            # 0 if this machine is so slow that the first one came late.
+            self.assertIn(caught.exception.acknowledged_rows, (0, 10))
 
         self.each([silent], test, deadline=0.3)
 

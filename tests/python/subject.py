@@ -14,7 +14,7 @@ def local_server(
     **options: Any,
 ) -> "contextlib.AbstractContextManager[softlookup.testing.LocalServer]":
     """A server of our own on free ports."""
-    return softlookup.testing.local_server(SERVER, **options)
+    return softlookup.testing.local_server(SERVER, **{"seconds": 60.0, **options})
 
 
 def main() -> None:
