@@ -51,6 +51,9 @@ from softlookup._version import __version__
 from softlookup._writer import Writer
 from softlookup.tables import from_frame, from_npy
 
+# These need the names above.
+from softlookup import aio, testing  # isort: skip
+
 __all__ = [
     "AlreadyExistsError",
     "Answer",
@@ -81,9 +84,11 @@ __all__ = [
     "Writer",
     "WriterState",
     "__version__",
+    "aio",
     "attend",
     "connect",
     "from_frame",
     "from_npy",
     "rows",
+    "testing",
 ]

@@ -40,10 +40,11 @@ def decode_page(data: bytes, keys: bool, values: bool) -> Rows:
     message = row_pb2.ReadRowsResponse.FromString(data)
     rows = message.rows
     count = len(rows)
+    ids = [row.id for row in rows]
     return Rows(
         np.fromiter((row.position for row in rows), np.uint64, count),
-        np.fromiter((row.id for row in rows), np.uint64, count),
-        np.fromiter((row.HasField("id") for row in rows), np.bool_, count),
+        np.array(ids, np.uint64),
+        np.array([i != 0 or row.HasField("id") for i, row in zip(ids, rows)], np.bool_),
         tuple(tuple(row.labels) for row in rows),
         _stack([row.key for row in rows] if keys else [], count),
         _stack([row.value for row in rows] if values else [], count),
@@ -55,16 +56,13 @@ def _stack(matrices: Sequence[Any], count: int) -> Array:
     """The single rows of float32 matrices, [count, columns]; [count, 0] of none."""
     if not matrices:
         return np.zeros((count, 0), np.float32)
-    columns = matrices[0].cols
-    size = 4 * columns
+    first = matrices[0]
+    size = 4 * first.cols
     parts = [matrix.data for matrix in matrices]
-    fits = all(
-        matrix.rows == 1 and matrix.cols == columns and matrix.element_type in (0, 1)
-        for matrix in matrices
-    )
-    if not fits or any(len(part) != size for part in parts):
+    is_float32 = first.element_type in (0, 1)
+    if first.rows != 1 or not is_float32 or any(len(part) != size for part in parts):
         raise internal("the server sent rows that do not have one dimension")
-    return np.frombuffer(b"".join(parts), "<f4").reshape(count, columns)
+    return np.frombuffer(b"".join(parts), "<f4").reshape(count, first.cols)
 
 
 def delete_rows(store: str, where: RowFilter, deadline: Optional[float]) -> Call[Deleted]:
