@@ -239,9 +239,9 @@ def decode_answer(data: bytes, response: Any, queries: int, weights: bool, error
     Error with the code INTERNAL if the answer does not fit the queries.
     """
     matrix, rest = wire.split_first(data, 1)
-    message = response.FromString(rest)
+    message = wire.parse(response, rest)
     if message.HasField("values"):  # In several parts, or not at the beginning.
-        matrix = memoryview(response.FromString(data).values.SerializeToString())
+        matrix = memoryview(wire.parse(response, data).values.SerializeToString())
     values = wire.decode_matrix(matrix if matrix is not None else memoryview(b""))
     if matrix is None and queries == 0:
         values = values.reshape(0, 0)

@@ -140,7 +140,7 @@ class Tally:
 
     def add(self, data: bytes, rows: int) -> None:
         """Takes the answer to a request of so many rows. INTERNAL if it cannot be its answer."""
-        answer = row_pb2.AppendResponse.FromString(data)
+        answer = wire.parse(row_pb2.AppendResponse, data)
         if answer.appended_count > rows or answer.duplicate or answer.sequence:
             raise internal("the server acknowledged another request than it was sent")
         if self._first is None or not self._rows:

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, Callable, Generic, Optional, TypeVar
 
-from google.protobuf.message import DecodeError
-
 from softlookup._core.arrays import invalid
 from softlookup._core.errors import internal
 from softlookup._core.wire import MalformedError
@@ -50,7 +48,7 @@ def guard(name: str, decode: Callable[..., T], *arguments: Any) -> T:
     """decode(*arguments). Error with the code INTERNAL if the answer to `name` is malformed."""
     try:
         return decode(*arguments)
-    except (DecodeError, MalformedError, UnicodeDecodeError, OverflowError) as error:
+    except (MalformedError, OverflowError) as error:
         raise internal(f"the server's answer to {name} is malformed: {error}") from None
 
 

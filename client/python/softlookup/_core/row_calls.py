@@ -37,7 +37,7 @@ def read_rows(
 
 def decode_page(data: bytes, keys: bool, values: bool) -> Rows:
     """Of a ReadRowsResponse. INTERNAL if its rows differ in their dimensions."""
-    message = row_pb2.ReadRowsResponse.FromString(data)
+    message = wire.parse(row_pb2.ReadRowsResponse, data)
     rows = message.rows
     count = len(rows)
     ids = [row.id for row in rows]
@@ -71,7 +71,7 @@ def delete_rows(store: str, where: RowFilter, deadline: Optional[float]) -> Call
     request.filter.CopyFrom(filter_message(where))
 
     def decode(data: bytes) -> Deleted:
-        answer = row_pb2.DeleteRowsResponse.FromString(data)
+        answer = wire.parse(row_pb2.DeleteRowsResponse, data)
         return Deleted(answer.deleted_count, answer.revision)
 
     return Call(SERVICE + "DeleteRows", request.SerializeToString(), decode, deadline=deadline)
@@ -103,7 +103,7 @@ def watch_memory(store: str, name: str, min_interval: float) -> Call[Memory]:
 
 
 def _decode_memory(data: bytes) -> Memory:
-    return memory_of(memory_pb2.Memory.FromString(data))
+    return memory_of(wire.parse(memory_pb2.Memory, data))
 
 
 def memory_of(message: Any) -> Memory:
@@ -127,7 +127,7 @@ def get_writer(store: str, writer: str, deadline: Optional[float]) -> Call[Write
     request = fill(row_pb2.GetWriterRequest(), store=store, writer=writer)
 
     def decode(data: bytes) -> WriterState:
-        answer = row_pb2.Writer.FromString(data)
+        answer = wire.parse(row_pb2.Writer, data)
         return WriterState(answer.writer, answer.last_sequence, answer.last_position)
 
     return Call(

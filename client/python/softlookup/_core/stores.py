@@ -67,7 +67,7 @@ def list_page(prefix: str, token: str, deadline: Optional[float]) -> Call[Page]:
     request = fill(store_pb2.ListStoresRequest(), prefix=prefix, page_token=token)
 
     def decode(data: bytes) -> Page:
-        answer = store_pb2.ListStoresResponse.FromString(data)
+        answer = wire.parse(store_pb2.ListStoresResponse, data)
         if token and answer.next_page_token == token:
             raise internal("the server sent the token of a page with that same page")
         return [store_info(each) for each in answer.stores], answer.next_page_token
@@ -112,7 +112,7 @@ def rename(store: str, name: str, replace: bool, deadline: Optional[float]) -> C
     request = fill(store_pb2.RenameStoreRequest(), store=store, new_name=name, replace=replace)
 
     def decode(data: bytes) -> Renamed:
-        answer = store_pb2.RenameStoreResponse.FromString(data)
+        answer = wire.parse(store_pb2.RenameStoreResponse, data)
         return Renamed(store_info(answer.store), answer.HasField("replaced"))
 
     return _call("RenameStore", request, decode, deadline)
@@ -123,7 +123,7 @@ def compact(name: str, end_memories: bool, deadline: Optional[float]) -> Call[Co
     request = fill(store_pb2.CompactStoreRequest(), name=name, end_memories=end_memories)
 
     def decode(data: bytes) -> Compacted:
-        answer = store_pb2.CompactStoreResponse.FromString(data)
+        answer = wire.parse(store_pb2.CompactStoreResponse, data)
         return Compacted(store_info(answer.store), answer.dropped_rows, answer.compacted_blocks)
 
     return _call("CompactStore", request, decode, deadline)
@@ -142,7 +142,7 @@ def create_backup(name: str, deadline: Optional[float]) -> Call[Backup]:
     return Call(
         ADMIN + "CreateBackup",
         encoded,
-        lambda data: _backup(admin_pb2.Backup.FromString(data)),
+        lambda data: _backup(wire.parse(admin_pb2.Backup, data)),
         deadline=deadline,
     )
 
@@ -151,7 +151,7 @@ def list_backups(deadline: Optional[float]) -> Call[List[Backup]]:
     """ListBackups."""
 
     def decode(data: bytes) -> List[Backup]:
-        return [_backup(each) for each in admin_pb2.ListBackupsResponse.FromString(data).backups]
+        return [_backup(each) for each in wire.parse(admin_pb2.ListBackupsResponse, data).backups]
 
     return Call(ADMIN + "ListBackups", b"", decode, safe=True, deadline=deadline)
 
@@ -162,7 +162,7 @@ def restore(backup: str, store: str, name: str, deadline: Optional[float]) -> Ca
     encoded = request.SerializeToString()
 
     def decode(data: bytes) -> StoreInfo:
-        return store_info(admin_pb2.RestoreStoreResponse.FromString(data).store)
+        return store_info(wire.parse(admin_pb2.RestoreStoreResponse, data).store)
 
     return Call(ADMIN + "RestoreStore", encoded, decode, deadline=deadline)
 
@@ -210,7 +210,7 @@ def _call(
 
 
 def _store(data: bytes) -> StoreInfo:
-    return store_info(store_pb2.Store.FromString(data))
+    return store_info(wire.parse(store_pb2.Store, data))
 
 
 def _matrix(message: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
+from google.protobuf.message import DecodeError
 
 Array = npt.NDArray[Any]
 
@@ -27,6 +28,19 @@ Field = Tuple[int, Union[int, memoryview]]
 
 class MalformedError(ValueError):
     """Bytes are not what the wire format says."""
+
+
+def parse(kind: Any, data: bytes) -> Any:
+    """The message of the class `kind` that `data` is. MalformedError if it is none."""
+    message = kind()
+    try:
+        # A group that ends without a beginning ends the message, with a mere warning.
+        whole = message.MergeFromString(data) == len(data)
+    except (DecodeError, UnicodeDecodeError, RuntimeWarning) as error:
+        raise MalformedError(str(error)) from None
+    if not whole:
+        raise MalformedError("a message ends early")
+    return message
 
 
 def varint(value: int) -> bytes:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
+from softlookup._core import wire
 from softlookup._core.appends import Batch
 from softlookup._core.arrays import invalid
 from softlookup._core.errors import Error, internal
@@ -119,7 +120,7 @@ class Machine:
 
     def answered(self, data: bytes) -> None:
         """Takes a message of the stream. An Error, which ends the writer, if it is wrong."""
-        answer = row_pb2.AppendResponse.FromString(data)
+        answer = wire.parse(row_pb2.AppendResponse, data)
         self._queue.acknowledge(
             answer.sequence,
             answer.duplicate,
