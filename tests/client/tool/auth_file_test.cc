@@ -432,7 +432,8 @@ TEST_F(AuthEditTest, ListShowsWhoMayDoWhatAndNoDigest) {
     {"name": "ingest", "has_token": true, "certificate_name": "ingest.acme",
      "grants": [{"role": "write", "stores": "acme/*"}, {"role": "read", "stores": "*"}],
      "limits": {"stores": 3}}]})"));
-  for (const auto& identity : nlohmann::json::parse(FileText())["identities"]) {
+  const auto file = nlohmann::json::parse(FileText());
+  for (const auto& identity : file["identities"]) {
     EXPECT_THAT(outcome.out, Not(HasSubstr(identity["token_sha256"].get<std::string>())));
   }
 }
