@@ -68,11 +68,22 @@ std::vector<ConfigLine> ReadConfig(const std::string& path) {
   return lines;
 }
 
+// Whether the line's value begins with a quote that no other one closes. It would be taken for a
+// part of the value.
+bool HasOpenQuote(const ConfigLine& line) {
+  const std::size_t equals = line.text.find('=');
+  if (equals == std::string::npos) return false;
+  const absl::string_view value =
+      absl::StripAsciiWhitespace(absl::string_view(line.text).substr(equals + 1));
+  if (value.empty() || !absl::StrContains("\"'", value.front())) return false;
+  return value.find(value.front(), 1) == absl::string_view::npos;
+}
+
 std::string At(const std::string& path, const ConfigLine& line) {
   return absl::StrCat(path, ", line ", line.number, ": ");
 }
 
-// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. RepeatedSetting()
+// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. ConfigMistake()
 // has found no second one.
 std::string PlaceOf(const std::string& path, absl::string_view name) {
   for (const ConfigLine& line : ReadConfig(path)) {
@@ -153,13 +164,17 @@ std::string Described(const CLI::App& app, const CLI::ParseError& error,
 
 }  // namespace
 
-std::optional<std::string> RepeatedSetting(const CLI::App& app) {
+std::optional<std::string> ConfigMistake(const CLI::App& app) {
   const std::string path = ConfigPath(app);
   if (path.empty()) return std::nullopt;
   absl::flat_hash_map<std::string, std::size_t> lines_by_name;
   for (const ConfigLine& line : ReadConfig(path)) {
     // An unknown setting is an error of its own.
     if (app.get_option_no_throw("--" + line.name) == nullptr) continue;
+    if (HasOpenQuote(line)) {
+      return cli::TerminalText(absl::StrCat(At(path, line), "the value of ", line.name,
+                                            " has a quote that is not closed"));
+    }
     const auto [first, is_new] = lines_by_name.try_emplace(line.name, line.number);
     if (is_new) continue;
     return cli::TerminalText(absl::StrCat(At(path, line), line.name, " is set in line ",

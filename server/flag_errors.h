@@ -18,10 +18,11 @@ namespace softlookup::server {
 std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments);
 
-// Returns an error, one line for people, if two lines of the --config file set the same flag. It
-// names both lines, and has passed through cli::TerminalText(). Call this once `app` has parsed, or
+// Returns an error, one line for people, if two lines of the --config file set the same flag, or if
+// a value has a quote in front and none behind. It names the lines, and has passed through
+// cli::TerminalText(). Call this once `app` has parsed, or
 // has failed to.
-std::optional<std::string> RepeatedSetting(const CLI::App& app);
+std::optional<std::string> ConfigMistake(const CLI::App& app);
 
 // Returns `message`, an error about the value of a flag. If the --config file sets that flag and no
 // argument does, puts the place in front, as FlagErrorLine() does. Passes the line through

@@ -318,10 +318,10 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
     app.parse(std::vector<std::string>(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    const std::string line = RepeatedSetting(app).value_or(FlagErrorLine(app, error, arguments));
+    const std::string line = ConfigMistake(app).value_or(FlagErrorLine(app, error, arguments));
     return PrintUsageError(absl::StrCat(line, "\nRun with --help for the flags."));
   }
-  if (const std::optional<std::string> error = RepeatedSetting(app)) {
+  if (const std::optional<std::string> error = ConfigMistake(app)) {
     return PrintUsageError(*error);
   }
   // CLI::Range() accepts NaN, since no comparison with NaN is true.

@@ -59,10 +59,11 @@ int main(int argc, char** argv) {
     return 1;
   }
   spdlog::info(
-      "softlookup-server {} serves gRPC on {}, HTTP on {}, scans with {} threads, keeps "
+      "softlookup-server {} serves gRPC on {} {}, HTTP on {}, scans with {} threads, keeps "
       "everything in {}",
-      VersionText(), (*server)->grpc_address(), (*server)->http_address(), flags.threads,
-      flags.data_dir.empty() ? "memory" : flags.data_dir);
+      VersionText(), (*server)->grpc_address(),
+      flags.tls_certificate.empty() ? "without TLS" : "with TLS", (*server)->http_address(),
+      flags.threads, flags.data_dir.empty() ? "memory" : flags.data_dir);
   std::printf("softlookup-server ready grpc=%s http=%s\n", (*server)->grpc_address().c_str(),
               (*server)->http_address().c_str());
   std::fflush(stdout);

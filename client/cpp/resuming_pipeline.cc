@@ -92,6 +92,7 @@ void ResumingPipeline::Run() {
     absl::Status status = step == Step::kStream ? Stream(&context) : Reposition(step, &context);
     SetCall(nullptr);
     if (step == Step::kAsk && IsUnreachable(status, context)) {
+      ReportOutage(status);
       step = Step::kAskAgain;
       continue;
     }
@@ -229,6 +230,16 @@ absl::Status ResumingPipeline::Reposition(Step step, grpc::ClientContext* contex
 
 void ResumingPipeline::BeginOutage() {
   outage_ = {.begin = absl::Now(), .acknowledged_requests = acknowledged().acknowledged_requests};
+}
+
+void ResumingPipeline::ReportOutage(const absl::Status& failure) {
+  AppendSummary summary;
+  {
+    absl::MutexLock lock(&mutex_);
+    queue_.SetOutage(failure);
+    summary = queue_.acknowledged();
+  }
+  Report(summary);
 }
 
 absl::Status ResumingPipeline::Unanswered() const {

@@ -86,6 +86,9 @@ class ResumingPipeline final : public AppendPipeline {
   absl::Status Reposition(Step step, grpc::ClientContext* context);
   // Begins an outage now.
   void BeginOutage();
+  // Tells the caller of an outage whose cause is `failure`, before the attempt that waits for its
+  // end.
+  void ReportOutage(const absl::Status& failure);
   // The error of a call that got no answer in time, with its cause.
   absl::Status Unanswered() const;
   // Returns `error` with the message of last_failure_ added, if there is one.

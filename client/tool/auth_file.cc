@@ -94,10 +94,17 @@ bool HasText(const Json& json, const char* key) {
 
 // Returns `identity` as IdentitiesOf() does. `where` is its place in the file.
 absl::StatusOr<Json> Listed(const std::string& where, const Json& identity) {
-  const auto wrong = [&](const char* what) {
+  const auto wrong = [&](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(where, " ", what));
   };
   if (!HasText(identity, "name")) return wrong("has no name");
+  constexpr std::array<std::string_view, 5> kMembers = {"name", "token_sha256", "certificate_name",
+                                                        "grants", "limits"};
+  for (const auto& [member, value] : identity.items()) {
+    if (std::find(kMembers.begin(), kMembers.end(), member) == kMembers.end()) {
+      return wrong(absl::StrCat("has an unknown member \"", member, "\""));
+    }
+  }
   Json listed = {{"name", identity["name"]}, {"has_token", identity.contains("token_sha256")}};
   if (HasText(identity, "certificate_name")) {
     listed["certificate_name"] = identity["certificate_name"];
@@ -109,6 +116,10 @@ absl::StatusOr<Json> Listed(const std::string& where, const Json& identity) {
   for (const Json& grant : identity["grants"]) {
     if (!HasText(grant, "role") || !HasText(grant, "stores")) {
       return wrong("has a grant without \"role\" and \"stores\"");
+    }
+    if (std::find(AuthRoles().begin(), AuthRoles().end(), grant["role"]) == AuthRoles().end()) {
+      return wrong(absl::StrCat("has the role ", grant["role"].dump(), ", which is none of ",
+                                absl::StrJoin(AuthRoles(), ", ")));
     }
     listed["grants"].push_back({{"role", grant["role"]}, {"stores", grant["stores"]}});
   }

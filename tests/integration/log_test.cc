@@ -98,7 +98,8 @@ TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
                 MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z"));
   }
   EXPECT_THAT(json::parse(lines[0]).at("message").get<std::string>(), HasSubstr("kernel"));
-  EXPECT_THAT(json::parse(lines[1]).at("message").get<std::string>(), HasSubstr("serves gRPC on"));
+  EXPECT_THAT(json::parse(lines[1]).at("message").get<std::string>(),
+              AllOf(HasSubstr("serves gRPC on"), HasSubstr(" without TLS, ")));
   EXPECT_EQ(json::parse(lines[3]).at("message"), "stopped");
 }
 

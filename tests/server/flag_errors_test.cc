@@ -49,12 +49,12 @@ TEST(FlagErrorLineTest, HasNoCharacterOfTheFileThatATerminalObeys) {
             folder + "/\\x1b[2J.conf, line 1: --threads: Value \\x1b[2J not in range 0 to 1024");
 }
 
-TEST(RepeatedSettingTest, IsTheFirstFlagThatASecondLineSets) {
+TEST(ConfigMistakeTest, IsTheFirstFlagThatASecondLineSets) {
   const TemporaryFile file("server.conf", "threads=1\nother=1\nother=2\nthreads=2\nthreads=3\n");
   CLI::App app;
   int threads = 0;
   app.add_option("--threads", threads);
-  EXPECT_EQ(RepeatedSetting(app), std::nullopt);
+  EXPECT_EQ(ConfigMistake(app), std::nullopt);
   app.set_config("--config");
   std::vector<std::string> arguments = {file.path(), "--config"};
   try {
@@ -63,8 +63,25 @@ TEST(RepeatedSettingTest, IsTheFirstFlagThatASecondLineSets) {
     // The unknown setting.
   }
   EXPECT_EQ(
-      RepeatedSetting(app),
+      ConfigMistake(app),
       file.path() + ", line 4: threads is set in line 1 already; remove one of the two lines");
+}
+
+TEST(ConfigMistakeTest, IsAValueWhoseQuoteIsNotClosed) {
+  const TemporaryFile file("server.conf", "data-dir=\"a\" # b\naudit-log = \"c\n");
+  CLI::App app;
+  std::string data_dir, audit_log;
+  app.add_option("--data-dir", data_dir);
+  app.add_option("--audit-log", audit_log);
+  app.set_config("--config");
+  std::vector<std::string> arguments = {file.path(), "--config"};
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    // It is what a mistake makes of the file that counts.
+  }
+  EXPECT_EQ(ConfigMistake(app),
+            file.path() + ", line 2: the value of audit-log has a quote that is not closed");
 }
 
 TEST(WithPlaceTest, HasNoCharacterThatATerminalObeys) {

@@ -58,6 +58,33 @@ TEST_F(AppendOutageTest, ServerThatDoesNotComeBackEndsTheStream) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("does not answer (rows")));
 }
 
+TEST_F(AppendOutageTest, OutageThatBeginsWithTheNextRequestIsReported) {
+  auto server = std::make_unique<ScriptedService>();
+  server->get_writer = service_.get_writer;
+  server->stream_append = service_.stream_append;
+  absl::Notification acknowledged, idle, reported;
+  const auto notify = [](bool is_so, absl::Notification& notification) {
+    if (is_so && !notification.HasBeenNotified()) notification.Notify();
+  };
+  const auto on_progress = [&](const AppendSummary& summary) {
+    notify(summary.acknowledged_requests == 1, acknowledged);
+    notify(summary.reconnections == 1 && summary.outage.ok(), idle);
+    notify(!summary.outage.ok(), reported);
+  };
+  AppendStream stream = *Client::Connect(server->address(), client_options_)
+                             ->OpenAppendStream("people", {.writer = "w",
+                                                           .outage_max = absl::Minutes(5),
+                                                           .on_progress = on_progress});
+  ASSERT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
+  ASSERT_TRUE(acknowledged.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  server = nullptr;
+  ASSERT_TRUE(idle.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  ASSERT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
+  EXPECT_TRUE(reported.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_TRUE(absl::IsUnavailable(stream.acknowledged().outage));
+  stream.Cancel();
+}
+
 TEST_F(AppendOutageTest, OutageEndsACallThatIsNotAnswered) {
   service_.stream_append = [&](grpc::ServerContext* context, ServerStream*) {
     absl::MutexLock lock(&mutex_);

@@ -432,7 +432,8 @@ TEST_F(AuthEditTest, ListShowsWhoMayDoWhatAndNoDigest) {
     {"name": "ingest", "has_token": true, "certificate_name": "ingest.acme",
      "grants": [{"role": "write", "stores": "acme/*"}, {"role": "read", "stores": "*"}],
      "limits": {"stores": 3}}]})"));
-  for (const auto& identity : nlohmann::json::parse(FileText())["identities"]) {
+  const auto file = nlohmann::json::parse(FileText());
+  for (const auto& identity : file["identities"]) {
     EXPECT_THAT(outcome.out, Not(HasSubstr(identity["token_sha256"].get<std::string>())));
   }
 }
@@ -442,6 +443,13 @@ TEST_F(AuthEditTest, ListNamesAFileThatItCannotTake) {
   const Outcome outcome = RunTool("127.0.0.1:1", {"auth", "list", path_});
   EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
   EXPECT_EQ(outcome.error, path_ + ": identities[0] has no name");
+  std::ofstream(path_) << R"({"identities": [{"name": "a", "certificatename": "b"}]})";
+  EXPECT_EQ(RunTool("127.0.0.1:1", {"auth", "list", path_}).error,
+            path_ + ": identities[0] has an unknown member \"certificatename\"");
+  std::ofstream(path_) << R"({"identities": [{"name": "a", "certificate_name": "b",
+                              "grants": [{"role": "writer", "stores": "*"}]}]})";
+  EXPECT_THAT(RunTool("127.0.0.1:1", {"auth", "list", path_}).error,
+              HasSubstr("identities[0] has the role \"writer\", which is none of "));
   EXPECT_EQ(RunTool("127.0.0.1:1", {"auth", "list", path_ + "x"}).error,
             path_ + "x: No such file or directory");
 }

@@ -315,8 +315,9 @@ TEST(ReadMatrixTest, OneDimensionIsRefusedWhereItMayBeARowOrAColumn) {
                        "example with array.reshape(-1, 1)"));
   const TemporaryFile classes("c.npy", Npy("'<u1'", "False", "(2,)", "\x01\x02"));
   EXPECT_THAT(std::string(ReadMatrix(classes.path(), "", {0, ""}).status().message()),
-              EndsWith("with array.reshape(-1, 1); class labels, as whole numbers from 0, become "
-                       "one-hot rows by numpy.eye(classes)[labels]"));
+              EndsWith("has 1 dimension; class labels, as whole numbers from 0, become one-hot rows "
+                       "by numpy.eye(classes)[labels]; numbers that are no classes become a column "
+                       "by array.reshape(-1, 1)"));
 }
 
 TEST(ReadMatrixTest, RowsAsWideAsTheFirstAreNeededThen) {
