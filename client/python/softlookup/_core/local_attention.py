@@ -73,6 +73,8 @@ def attend(
         for name, value in (("keys", keys), ("values", values))
     )
     arrays.same_rows("keys", k, "values", v)
+    for name, array in (("queries", q), ("keys", k), ("values", v)):
+        arrays.check_finite(name, array)
     if q.shape[1] != k.shape[1]:
         raise invalid("queries", f"queries has {q.shape[1]} columns, but keys has {k.shape[1]}")
     if num_heads < 1 or k.shape[1] % num_heads or v.shape[1] % num_heads:

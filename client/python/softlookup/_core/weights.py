@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Iterator, List, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -33,6 +33,15 @@ class QueryWeights:
     scores: Array
     parts: Array
     remaining: float
+
+    def __post_init__(self) -> None:
+        for each in vars(self).values():
+            if isinstance(each, np.ndarray):
+                each.flags.writeable = False
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()  # NumPy makes what was pickled writeable.
 
     def __len__(self) -> int:
         return len(self.positions)
