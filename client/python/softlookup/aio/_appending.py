@@ -9,7 +9,7 @@ from typing import Deque, List, Optional
 import grpc
 
 from softlookup._core.appends import STREAM_METHOD, WINDOW_REQUESTS, Batch, Tally
-from softlookup._core.call import guard
+from softlookup._core.call import check_seconds, guard
 from softlookup._core.errors import Error, internal
 from softlookup._core.results import Receipt
 from softlookup._progress import ProgressLine
@@ -24,6 +24,7 @@ async def append_all(
     An Error tells in `acknowledged_rows` how many rows had been acknowledged; a few requests more
     may be applied.
     """
+    idle = check_seconds("deadline", deadline) or connection.settings.deadline
     sent: Deque[int] = deque()  # Rows of each request that is not acknowledged.
     room = asyncio.Semaphore(WINDOW_REQUESTS)
     answers = connection.pipeline(STREAM_METHOD)
@@ -44,7 +45,6 @@ async def append_all(
 
     tally = Tally()
     line = ProgressLine(progress, batch.rows)
-    idle = deadline or connection.settings.deadline
     sending = asyncio.ensure_future(send())
     try:
         while True:
