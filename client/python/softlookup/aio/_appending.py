@@ -13,7 +13,7 @@ from softlookup._core.call import check_seconds, guard
 from softlookup._core.errors import Error, internal
 from softlookup._core.results import Receipt
 from softlookup._progress import ProgressLine
-from softlookup.aio._connection import Connection, read
+from softlookup.aio._connection import Connection
 
 
 async def append_all(
@@ -48,7 +48,7 @@ async def append_all(
     sending = asyncio.ensure_future(send())
     try:
         while True:
-            data = await read(answers, idle, "StreamAppend")
+            data = await connection.read(answers, idle, "StreamAppend")
             if data is None:
                 break
             if not sent:
