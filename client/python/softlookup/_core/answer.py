@@ -176,6 +176,7 @@ class Answer:
 
         Exact up to float64: y = sum_s p_s y_s with the shares p_s = exp(lse_s - lse); the entropy is
         sum_s p_s (entropy_s - ln p_s). error_bound has the unit of the store with the larger values.
+        There are weights if both have them.
         ValueError if the shapes differ, or if an answer is not soft.
         """
         if self._values.shape != other._values.shape or self._heads != other._heads:

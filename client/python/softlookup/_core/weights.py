@@ -85,6 +85,16 @@ class Weights:
         return self._rectangle("ids", np.uint64, 0)
 
     @property
+    def has_ids(self) -> Array:
+        """Which rows have an id, bool."""
+        return self._rectangle("has_ids", np.bool_, 0)
+
+    @property
+    def parts(self) -> Array:
+        """Which of the merged answers the rows are from, uint32; 0 without a merge."""
+        return self._rectangle("parts", np.uint32, 0)
+
+    @property
     def weights(self) -> Array:
         """Weights of the rows, float64."""
         return self._rectangle("weights", np.float64, 0)
