@@ -203,6 +203,15 @@ class MergeTest(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, f"{name}: row 1, column 1"):
                     sl.attend(**given)
 
+    def test_a_mask_is_no_list_of_positions(self):
+        keys = np.arange(3.0)[:, None]
+        for mask in ([0, 1, 2], [True], [[True], [True]], [True] * 2, np.ones((3, 3), bool), []):
+            with self.assertRaisesRegex(sl.InvalidArgumentError, "mask is"):
+                sl.attend(keys[:2], keys, keys, mask=mask)
+        for mask in ([True, False, True], [[True, False, True], [True, True, False]]):
+            answer = sl.attend(keys[:2], keys, keys, mask=mask)
+            self.assertEqual(answer.counted_rows.tolist(), [2, 2])
+
     def test_large_sums_do_not_overflow(self):
         with np.errstate(all="raise"):
             merged = sl.Answer.of([[1.0]], [1e308]).merge(sl.Answer.of([[2.0]], [-1e308]))
