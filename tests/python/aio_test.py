@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The asyncio client against the real server: aio_test.py SERVER ROOT TOOL"""
 import asyncio
+import contextlib
 import unittest
 
 import numpy as np
@@ -73,14 +74,19 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
                 pass
 
     async def test_a_task_that_is_cancelled_ends_its_call(self):
-        for call in (self.store.lookup([1.0], min_revision=99), self.store.watch().__anext__()):
-            task = asyncio.ensure_future(call)
-            done, _ = await asyncio.wait([task], timeout=0.1)
-            if not done:
-                task.cancel()
-                with self.assertRaises(asyncio.CancelledError):
-                    await task
-        self.assertEqual((await self.store.info()).row_count, 0)
+        async def ends(make):
+            task = asyncio.ensure_future(make())
+            await asyncio.wait([task], timeout=0)  # It begins.
+            (call,) = (each for each in self.client._connection._calls if not each.done())
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(call.cancelled())
+
+        await ends(lambda: self.store.lookup([1.0], min_revision=99))
+        watch = self.store.watch()
+        await watch.__anext__()
+        await ends(watch.__anext__)
 
     async def test_errors_are_those_of_the_sync_client(self):
         with self.assertRaises(KeyError) as caught:
@@ -105,6 +111,85 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         async with self.store.writer("w", from_start=True) as writer:
             await writer.append(FRIENDS, np.eye(5))
         self.assertEqual((writer.progress.rows, (await self.store.info()).row_count), (0, 5))
+
+
+    async def test_closing_the_client_ends_the_calls_in_progress(self):
+        client = softlookup.aio.connect(self.server.address, deadline=60)
+        store = client.store("s")
+        seen, written, watched = asyncio.Event(), asyncio.Event(), store.watch()
+
+        async def watch():
+            async for _ in store.watch():
+                seen.set()
+
+        await watched.__anext__()  # Of this one, no message is awaited.
+        watching = asyncio.ensure_future(watch())
+        writer = await store.writer("w", on_progress=lambda progress: written.set()).__aenter__()
+        await writer.append(FRIENDS, np.eye(5))
+        await written.wait()
+        asking = asyncio.ensure_future(store.lookup([1.0], min_revision=99))
+        await seen.wait()
+        await client.close()
+        for ending in (watching, watched.__anext__()):
+            with self.assertRaisesRegex(sl.Error, "CANCELLED: the client was closed"):
+                await ending
+        with self.assertRaisesRegex(ValueError, "the client is closed"):
+            await asking
+        with self.assertRaisesRegex(sl.Error, "the client is closed"):
+            await writer.append(FRIENDS, np.eye(5))
+            await writer.finish()
+
+    async def test_a_task_that_is_cancelled_in_a_writer_ends_the_writer(self):
+        gate, reached = asyncio.Event(), asyncio.Event()
+        writer = self.store.writer("w", batch_rows=1)
+        # 64 requests may wait for the stream, which here does not begin.
+        writer._stream = gate.wait
+
+        async def append():
+            reached.set()
+            await writer.append(np.zeros((65, 1)), np.zeros((65, 5)))
+
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(writer.cancel)
+            await writer.__aenter__()
+            task = asyncio.ensure_future(append())
+            await reached.wait()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            # What follows would be in the place of the rows that were left out.
+            with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                await writer.append(FRIENDS, np.eye(5))
+            gate.set()
+            with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                await writer.finish()
+        leaving = self.store.writer("v")
+        gate.clear()
+        leaving._stream = gate.wait
+
+        async def leave():
+            async with leaving:
+                await leaving.append(FRIENDS, np.eye(5))
+                reached.set()
+
+        reached.clear()
+        task = asyncio.ensure_future(leave())
+        await reached.wait()
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        gate.set()
+        await leaving._task  # Ends, though its request is not acknowledged.
+
+    async def test_an_error_of_on_progress_ends_the_writer_even_one_that_may_pass(self):
+        def fail(progress):
+            raise sl.UnavailableError("UNAVAILABLE", "another server")
+
+        with self.assertRaisesRegex(sl.Error, "INTERNAL: .*on_progress.*another server") as caught:
+            async with self.store.writer("w", on_progress=fail) as writer:
+                await writer.append(FRIENDS, np.eye(5))
+        self.assertIsInstance(caught.exception.__cause__, sl.UnavailableError)
+        self.assertEqual(writer.progress.reconnections, 0)
 
 
 class LoopTest(unittest.TestCase):

@@ -40,9 +40,19 @@ class AnswerTest(unittest.TestCase):
         one = self.decode(self.response())
         with self.assertRaises(AttributeError):
             one.values = None
-        for array in (one.values, one.entropy):
+        weighed = self.decode(self.response(weights=3), weights=True)
+        copy = pickle.loads(pickle.dumps(weighed))
+        own = np.array([0.5])
+        mine = sl.Answer.of([[1.0]], [0.0], entropy=own)
+        own[0] = 7
+        self.assertEqual(mine.entropy.tolist(), [0.5])
+        for each in (one, weighed, copy, mine, mine.merge(mine)):
+            for array in (each.values, each.entropy):
+                with self.assertRaises(ValueError):
+                    array[0] = 1
+        for each in (weighed, copy, weighed.merge(weighed)):
             with self.assertRaises(ValueError):
-                array[0] = 1
+                each.weights[0].weights[0] = 1
 
     def test_it_pickles(self):
         one = self.decode(self.response(heads=2, weights=3), weights=True)
@@ -177,9 +187,35 @@ class MergeTest(unittest.TestCase):
             (merged.entropy.tolist(), merged.counted_rows.tolist()), ([0.5, 0], [4, 0])
         )
 
+    def test_sums_over_no_rows_that_are_no_numbers_add_nothing(self):
+        nothing = sl.Answer.of([[np.nan, np.inf]], [-np.inf], entropy=np.nan, error_bound=np.inf)
+        some = sl.Answer.of([[1.0, 2.0]], [3.0], entropy=0.5)
+        for merged in (nothing.merge(some), some.merge(nothing)):
+            self.assertEqual(merged.values.tolist(), [[1.0, 2.0]])
+            self.assertEqual((merged.entropy.tolist(), merged.error_bound.tolist()), ([0.5], [0.0]))
+
+    def test_a_row_that_is_no_number_is_not_one_that_does_not_count(self):
+        good = np.ones((3, 2))
+        for name in ("queries", "keys", "values"):
+            for bad in (np.nan, np.inf):
+                given = {"queries": good, "keys": good, "values": good}
+                given[name] = np.array([[1, 1], [1, bad], [1, 1]])
+                with self.assertRaisesRegex(ValueError, f"{name}: row 1, column 1"):
+                    sl.attend(**given)
+
+    def test_a_mask_is_no_list_of_positions(self):
+        keys = np.arange(3.0)[:, None]
+        for mask in ([0, 1, 2], [True], [[True], [True]], [True] * 2, np.ones((3, 3), bool), []):
+            with self.assertRaisesRegex(sl.InvalidArgumentError, "mask is"):
+                sl.attend(keys[:2], keys, keys, mask=mask)
+        for mask in ([True, False, True], [[True, False, True], [True, True, False]]):
+            answer = sl.attend(keys[:2], keys, keys, mask=mask)
+            self.assertEqual(answer.counted_rows.tolist(), [2, 2])
+
     def test_large_sums_do_not_overflow(self):
-        merged = sl.Answer.of([[1.0]], [1e300]).merge(sl.Answer.of([[2.0]], [-1e300]))
-        self.assertEqual((merged.values.tolist(), merged.log_sum_exp.tolist()), ([[1.0]], [1e300]))
+        with np.errstate(all="raise"):
+            merged = sl.Answer.of([[1.0]], [1e308]).merge(sl.Answer.of([[2.0]], [-1e308]))
+        self.assertEqual((merged.values.tolist(), merged.log_sum_exp.tolist()), ([[1.0]], [1e308]))
 
     def test_what_cannot_be_merged_is_refused(self):
         one = sl.Answer.of([[1.0, 2.0]], [0.0])

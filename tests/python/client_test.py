@@ -297,6 +297,9 @@ class ClientTest(unittest.TestCase):
         )
         with self.assertRaises(KeyError):
             self.store.memory("fast")
+        for seconds in (-1, np.nan, np.inf, 4294967.5):
+            with self.assertRaisesRegex(sl.InvalidArgumentError, "min_interval"):
+                self.store.watch(min_interval=seconds)
         ends = []
         for memory in self.store.watch("slow"):
             ends.append(memory.end)
@@ -371,6 +374,8 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(both[t].positions[:count].tolist(), full[t].positions[:count].tolist())
             np.testing.assert_allclose(both[t].weights[:count], full[t].weights[:count], rtol=1e-4)
             np.testing.assert_array_equal(both[t].parts, both[t].positions >= 25)
+            np.testing.assert_array_equal(both.parts[t], both[t].parts)
+            self.assertFalse(both.has_ids[t].any())
             self.assertAlmostEqual(both[t].weights.sum() + both[t].remaining, 1, places=6)
         self.assertIsNone(merged.weights)
 

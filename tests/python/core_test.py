@@ -78,6 +78,7 @@ class ArraysTest(unittest.TestCase):
             (["x"], "elements of type"),
             (3.0, "shape"),
             ([[1j]], "elements of type"),
+            ([[1, 2], [3]], "keys is no array"),
             (np.zeros((1, 1, 1)), "shape"),
         ):
             with self.assertRaisesRegex(sl.InvalidArgumentError, text):
@@ -144,6 +145,7 @@ class AppendsTest(unittest.TestCase):
             (dict(labels="ab"), "labels"),
             (dict(labels=[1, 2]), "labels"),
             (dict(labels=[["a"], [3]]), "labels"),
+            (dict(labels=["a", "\ud800"]), "labels"),
             (dict(on_conflict="x"), "on_conflict"),
             (dict(acknowledge=3), "acknowledge"),
             (dict(batch_rows=0), "batch_rows"),
@@ -194,6 +196,14 @@ class AttentionTest(unittest.TestCase):
             self.assertEqual(caught.exception.metadata["field"], field)
         with self.assertRaisesRegex(ValueError, "ids is empty"):
             attention.filter_message(sl.rows(ids=[]))
+        # As a condition that is left out, it would delete all rows.
+        with self.assertRaisesRegex(ValueError, "labels is empty"):
+            attention.filter_message(sl.rows(last=9, labels=[]))
+        for ids in ([1.9], ["7"], np.array([1.0])):
+            for name in ("ids", "without_ids"):
+                with self.assertRaisesRegex(sl.InvalidArgumentError, f"{name} are whole numbers"):
+                    sl.rows(**{name: ids})
+        self.assertEqual(sl.rows(ids=np.array([1, 2])).ids, (1, 2))
         with self.assertRaisesRegex(ValueError, "labels is one text"):
             sl.rows(labels="ab")
 

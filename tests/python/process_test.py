@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import softlookup as sl
 import softlookup.testing
@@ -42,6 +43,38 @@ class ForkTest(unittest.TestCase):
                 stderr=subprocess.STDOUT,
             )
         self.assertEqual(done.stdout, "done\n")
+
+
+    def test_a_writer_stays_with_its_process(self):
+        program = """if True:
+            import os, sys
+            import softlookup as sl
+            client = sl.connect(sys.argv[1])
+            store = client.create_store("s", key_dim=1, value_dim=1)
+            with store.writer("w") as writer:
+                child = os.fork()
+                if child == 0:
+                    for use in (lambda: writer.append([[1]], [[1]]), writer.finish):
+                        try:
+                            use()
+                            os._exit(1)
+                        except ValueError:
+                            pass
+                    writer.cancel()
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+                writer.append([[1]], [[1]])
+            print(store.info().row_count)
+        """
+        with local_server() as server:
+            done = subprocess.run(
+                [sys.executable, "-c", program, server.address],
+                timeout=60,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        self.assertEqual(done.stdout, "1\n")
 
 
 class SecurityTest(unittest.TestCase):
@@ -129,6 +162,11 @@ class LocalServerTest(unittest.TestCase):
             flags=["--no-such-flag"]
         ):
             pass
+        # What the environment says is of another server.
+        with unittest.mock.patch.dict(
+            "os.environ", SOFTLOOKUP_TOKEN_FILE="/none", SOFTLOOKUP_TLS_CA="/none"
+        ), local_server() as server, server.connect(deadline=60) as client:
+            self.assertEqual(client.stores(), [])
         with local_server() as server:
             process = server.process
             self.assertIsNone(process.poll())

@@ -74,6 +74,7 @@ class ErrorsTest(unittest.TestCase):
             ("soon", math.inf),
             ("", math.inf),
             ("9" * 400, math.inf),
+            ("9" * 18, math.inf),
             ("1_0", math.inf),
             (" 1", math.inf),
         ):

@@ -230,6 +230,16 @@ class BothClientsTest(unittest.TestCase):
                     sl.Error, "one dimension", call, client.store("s").rows
                 ),
             )
+        for pages, text in (
+            ((), "no page of rows"),
+            ((self.page((0, [1, 2])), self.page((1, [1]))), "one dimension"),
+        ):
+            self.each(
+                self.pages(*pages),
+                lambda client, call, script: self.assertRaisesRegex(
+                    sl.Error, text, call, client.store("s").read
+                ),
+            )
         good = self.pages(self.page((0, [1, 2])), self.page(), self.page((5, [3, 4])))
 
         def test(client, call, script):
@@ -252,8 +262,28 @@ class BothClientsTest(unittest.TestCase):
                 ),
             )
 
-    def large(self, client):
-        return client.store("s").append(np.zeros((40, 1)), np.zeros((40, 1)), batch_rows=10)
+    def test_a_wrong_deadline_is_found_before_anything_is_sent(self):
+        def test(client, call, script):
+            store = client.store("s")
+            for deadline in (0, -1, 1e10, np.nan, np.inf):
+                for make in (
+                    lambda: store.info(deadline=deadline),
+                    lambda: store.read(deadline=deadline),
+                    lambda: store.append([[1]], [[1]], deadline=deadline),
+                    lambda: self.large(client, deadline=deadline),
+                ):
+                    with self.assertRaisesRegex(sl.InvalidArgumentError, "deadline is"):
+                        call(make)
+            with self.assertRaisesRegex(sl.InvalidArgumentError, "deadline is"):
+                sl.connect("a:1", deadline=1e10)
+            self.assertEqual(script.calls, [])
+
+        self.each([b""], test)
+
+    def large(self, client, **options):
+        return client.store("s").append(
+            np.zeros((40, 1)), np.zeros((40, 1)), batch_rows=10, **options
+        )
 
     def acknowledge(self, *responses, failure=None):
         """A StreamAppend that answers so, whatever it reads, and then ends."""

@@ -172,6 +172,48 @@ class WriterTest(unittest.TestCase):
                 with self.assertRaisesRegex(sl.Error, "finished"):
                     writer.append(keys_of(0, 1), values_of(0, 1))
 
+    def test_an_error_of_on_progress_ends_the_writer_even_one_that_may_pass(self):
+        for error in (sl.UnavailableError("UNAVAILABLE", "another server"), SystemExit("exit")):
+
+            def fail(progress):
+                raise error
+
+            with local_server() as server, server.connect() as client:
+                store = client.create_store("s", key_dim=DIM, value_dim=1)
+                with self.assertRaisesRegex(sl.Error, "INTERNAL: the writer failed") as caught:
+                    with store.writer("w", on_progress=fail) as writer:
+                        writer.append(keys_of(0, 5), values_of(0, 5))
+                self.assertIs(caught.exception.__cause__, error)
+                self.assertEqual(writer.progress.reconnections, 0)
+
+    def test_what_interrupts_an_append_or_the_end_ends_the_writer(self):
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                with store.writer("w", batch_rows=5) as writer:
+                    push, cuts = writer._machine.push, []
+
+                    def interrupted(batch, cut):
+                        if cuts:
+                            raise KeyboardInterrupt
+                        cuts.append(cut)
+                        push(batch, cut)
+
+                    writer._machine.push = interrupted
+                    with self.assertRaises(KeyboardInterrupt):
+                        writer.append(keys_of(0, 10), values_of(0, 10))
+                    # What follows would be in the place of the rows that were left out.
+                    writer._machine.push = push
+                    with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                        writer.append(keys_of(10, 5), values_of(10, 5))
+            with self.assertRaises(KeyboardInterrupt), store.writer("v") as writer:
+
+                def interrupt():
+                    raise KeyboardInterrupt
+
+                writer.finish = interrupt
+            writer._thread.join()
+
     def test_an_outage_that_lasts_too_long_ends_the_writer(self):
         with local_server() as server, server.connect() as direct:
             direct.create_store("s", key_dim=DIM, value_dim=1)

@@ -10,7 +10,7 @@ import grpc
 
 from softlookup._connection import Connection, Watchdog, error_of
 from softlookup._core.appends import STREAM_METHOD, WINDOW_REQUESTS, Batch, Tally
-from softlookup._core.call import guard
+from softlookup._core.call import check_seconds, guard
 from softlookup._core.errors import Error, internal
 from softlookup._core.results import Receipt
 from softlookup._progress import ProgressLine
@@ -24,6 +24,7 @@ def append_all(
     An Error tells in `acknowledged_rows` how many rows had been acknowledged; a few requests more
     may be applied.
     """
+    idle = check_seconds("deadline", deadline) or connection.settings.deadline
     sent: Deque[int] = deque()  # Rows of each request that is not acknowledged.
     changed = threading.Condition()
     ended = False
@@ -46,7 +47,7 @@ def append_all(
     tally = Tally()
     line = ProgressLine(progress, batch.rows)
     answers = connection.pipeline(STREAM_METHOD, requests())
-    with Watchdog(deadline or connection.settings.deadline, answers.cancel) as watchdog:
+    with Watchdog(idle, answers.cancel) as watchdog:
         try:
             for data in answers:
                 watchdog.wake()

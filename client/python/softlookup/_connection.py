@@ -119,6 +119,7 @@ class Connection:
 
         Leaving the iterator ends the call.
         """
+        check_seconds("deadline", idle)
         method = self.channel().unary_stream(call.method)
         answers = method(call.request, metadata=self.settings.metadata)
         with Watchdog(idle, answers.cancel) as watchdog:
@@ -158,7 +159,7 @@ class Watchdog:
     """
 
     def __init__(self, seconds: Optional[float], bite: Callable[[], Any]) -> None:
-        self._seconds = check_seconds("deadline", seconds)
+        self._seconds = seconds
         self._bite = bite
         self._changed = threading.Condition()
         self._until: Optional[float] = None  # None while it rests.

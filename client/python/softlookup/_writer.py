@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from types import TracebackType
-from typing import Any, Callable, Iterator, Optional, Sequence, Type
+from typing import Any, Iterator, Optional, Sequence, Type
 
 import grpc
 
@@ -18,9 +18,13 @@ from softlookup._core.call import guard
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.results import AppendProgress, WriterState
-from softlookup._core.writing import Machine, WriterOptions
-
-_Progress = Optional[Callable[[AppendProgress], None]]
+from softlookup._core.writing import (
+    Machine,
+    OnProgress,
+    WriterOptions,
+    internal_failure,
+    report,
+)
 
 
 class Writer:
@@ -32,7 +36,7 @@ class Writer:
     """
 
     def __init__(
-        self, connection: Connection, options: WriterOptions, on_progress: _Progress
+        self, connection: Connection, options: WriterOptions, on_progress: OnProgress
     ) -> None:
         self._connection = connection
         self._options = options
@@ -64,10 +68,14 @@ class Writer:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        if kind is None:
-            self.finish()
-        elif self._entered is not None:
+        if kind is not None:
             self.cancel()
+            return
+        try:
+            self.finish()
+        except BaseException:  # An interrupt of the program, for example.
+            self.cancel()
+            raise
 
     @property
     def _machine(self) -> Machine:
@@ -96,11 +104,10 @@ class Writer:
     ) -> None:
         """Hands over rows, as Store.append() takes them; blocks while too many wait.
 
-        That it returns does not mean that they are written: only leaving the writer does.
+        That it returns does not mean that they are written: only leaving the writer does. What
+        interrupts it ends the writer, as some of the rows may then be sent and others not.
         """
-        machine, options = self._machine, self._options
-        if self._pid != os.getpid():
-            raise ValueError("a writer belongs to the process that entered it")
+        machine, options = self._own_machine(), self._options
         batch = Batch(
             keys,
             values,
@@ -111,17 +118,20 @@ class Writer:
             options.acknowledge,
             batch_rows=options.batch_rows,
         )
-        with self._changed:
-            begin = machine.skip(batch)
-            for cut in batch.cuts(begin):
-                rows = cut[1] - cut[0]
-                self._changed.wait_for(lambda: machine.has_room(rows, batch.row_bytes))
-                machine.push(batch, cut)
-                self._changed.notify_all()
+        try:
+            with self._changed:
+                for cut in batch.cuts(machine.skip(batch)):
+                    rows = cut[1] - cut[0]
+                    self._changed.wait_for(lambda: machine.has_room(rows, batch.row_bytes))
+                    machine.push(batch, cut)
+                    self._changed.notify_all()
+        except BaseException:
+            self.cancel()
+            raise
 
     def finish(self) -> AppendProgress:
         """Waits until all rows are acknowledged. Raises an Error if they will not be."""
-        machine = self._machine
+        machine = self._own_machine()
         with self._changed:
             machine.finishing = True
             self._changed.notify_all()
@@ -132,12 +142,21 @@ class Writer:
 
     def cancel(self) -> None:
         """Ends the writer soon. Rows that are not acknowledged may or may not be written."""
+        machine = self._machine
+        if self._pid != os.getpid():
+            return  # The thread of the writer, and perhaps its lock, stayed with its process.
         with self._changed:
-            self._machine.cancelled = True
+            machine.cancel()
             self._changed.notify_all()
             call = self._call
         if call is not None:
             call.cancel()
+
+    def _own_machine(self) -> Machine:
+        machine = self._machine
+        if self._pid != os.getpid():
+            raise ValueError("a writer belongs to the process that entered it")
+        return machine
 
     def _run(self) -> None:
         failure: Optional[Error] = None
@@ -157,8 +176,8 @@ class Writer:
                         self._changed.wait_for(lambda: machine.cancelled, delay)
         except Error as error:
             failure = error
-        except Exception as error:  # An error of on_progress, for example.
-            failure = make_error("INTERNAL", f"the writer failed: {error!r}")
+        except BaseException as error:  # Of on_progress, for example.
+            failure = internal_failure(error)
         with self._changed:
             machine.end(failure)
             self._changed.notify_all()
@@ -227,5 +246,4 @@ class Writer:
             machine.repositioned(answer)
 
     def _report(self) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self.progress)
+        report(self._on_progress, self.progress)

@@ -17,7 +17,9 @@ import time
 from dataclasses import dataclass
 from typing import IO, Any, Iterator, Sequence
 
-from softlookup._client import Client, connect
+from softlookup._client import Client
+from softlookup._connection import Connection
+from softlookup._core.settings import load_settings
 
 _READY = re.compile(rb"grpc=(\S+) http=(\S+)")
 
@@ -31,8 +33,8 @@ class LocalServer:
     process: "subprocess.Popen[bytes]"
 
     def connect(self, **options: Any) -> Client:
-        """A client of it. `options` are those of softlookup.connect()."""
-        return connect(self.address, **options)
+        """A client of it. `options` are those of softlookup.connect(), without the environment's."""
+        return Client(Connection(load_settings(self.address, **options, environment={})))
 
 
 @contextlib.contextmanager

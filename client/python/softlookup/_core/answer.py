@@ -43,10 +43,10 @@ class Answer:
     ) -> None:
         """For this package. `messages` are the stats of which `columns` are made when asked for;
         `facts` are revision, row_count, the error of log_sum_exp, and the number of parts."""
-        self._values = values
+        self._values = _frozen(values)  # Also what was pickled: NumPy makes that writeable.
         self._heads = heads
         self._messages = messages
-        self._columns = columns
+        self._columns = {name: _frozen(column) for name, column in columns.items()}
         self._weights = weights
         self._facts = facts
 
@@ -84,10 +84,10 @@ class Answer:
             "empty": lse == -np.inf,
         }
         columns = {
-            name: np.broadcast_to(np.asarray(column, _COLUMNS[name]), lse.shape).reshape(-1)
+            name: np.array(np.broadcast_to(column, lse.shape), _COLUMNS[name]).reshape(-1)
             for name, column in given.items()
         }
-        return Answer(_frozen(array), heads, (), columns, None, (0, 0, 0.0, 1))
+        return Answer(array, heads, (), columns, None, (0, 0, 0.0, 1))
 
     @property
     def values(self) -> Array:
@@ -176,6 +176,7 @@ class Answer:
 
         Exact up to float64: y = sum_s p_s y_s with the shares p_s = exp(lse_s - lse); the entropy is
         sum_s p_s (entropy_s - ln p_s). error_bound has the unit of the store with the larger values.
+        There are weights if both have them.
         ValueError if the shapes differ, or if an answer is not soft.
         """
         if self._values.shape != other._values.shape or self._heads != other._heads:
@@ -187,14 +188,17 @@ class Answer:
                 raise ValueError("an answer has a log_sum_exp that is no number")
             if ((lse == -np.inf) & ~each._flat("empty")).any():
                 raise ValueError("only answers of the mode soft can be merged")
-        total = np.logaddexp(*sums)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
+            total = np.logaddexp(*sums)
             shares = [np.where(lse > -np.inf, np.exp(lse - total), 0.0) for lse in sums]
             entropies = [
                 np.where(share > 0, share * (each._flat("entropy") + (total - lse)), 0.0)
                 for each, share, lse in zip(both, shares, sums)
             ]
-        bounds = [share * each._flat("error_bound") for each, share in zip(both, shares)]
+        bounds = [
+            np.where(share > 0, each._flat("error_bound"), 0.0) * share
+            for each, share in zip(both, shares)
+        ]
         # A log-sum-exp that is wrong by e moves its share by at most e / 4, and what moves from one
         # answer to the other differs by at most 2.
         lse_errors = [each._facts[2] for each in both]
@@ -213,8 +217,7 @@ class Answer:
             weights = merge_weights(self._weights, other._weights, shares, self._facts[3])
         values = _scaled(self._values, shares[0]) + _scaled(other._values, shares[1])
         facts = (0, 0, max(lse_errors), self._facts[3] + other._facts[3])
-        frozen = {name: _frozen(column) for name, column in columns.items()}
-        return Answer(_frozen(values), self._heads, (), frozen, weights, facts)
+        return Answer(values, self._heads, (), columns, weights, facts)
 
 
 def _frozen(array: Array) -> Array:
@@ -223,11 +226,13 @@ def _frozen(array: Array) -> Array:
 
 
 def _scaled(values: Array, shares: Array) -> Array:
-    """`values` [T, value_dim], each head's part by its share, [T * heads]."""
+    """`values` [T, value_dim], each head's part by its share, [T * heads]; 0 without a share."""
     queries, columns = values.shape
     heads = len(shares) // queries if queries else 1
     parts = values.astype(np.float64).reshape(queries, heads, columns // heads)
-    scaled: Array = (parts * shares.reshape(queries, heads, 1)).reshape(queries, columns)
+    shares = shares.reshape(queries, heads, 1)
+    # The sums over no rows can be NaN, as those of an attention of the caller's own.
+    scaled: Array = (np.where(shares > 0, parts, 0.0) * shares).reshape(queries, columns)
     return scaled
 
 
@@ -243,8 +248,6 @@ def decode_answer(data: bytes, response: Any, queries: int, weights: bool, error
     if message.HasField("values"):  # In several parts, or not at the beginning.
         matrix = memoryview(wire.parse(response, data).values.SerializeToString())
     values = wire.decode_matrix(matrix if matrix is not None else memoryview(b""))
-    if matrix is None and queries == 0:
-        values = values.reshape(0, 0)
     count, listed = len(message.stats), len(message.weights)
     heads = count // queries if queries else 1
     fits = len(values) == queries and count == heads * queries and heads > 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from softlookup._core import arrays, wire
-from softlookup._core.arrays import invalid, texts
+from softlookup._core.arrays import invalid, texts, whole_numbers
 from softlookup._core.call import SERVICE, Call, fill
 from softlookup._core.errors import Error, internal
 from softlookup._core.results import Receipt
@@ -177,10 +176,7 @@ def _ids(ids: Sequence[int], rows: int) -> Array:
     if isinstance(ids, np.ndarray):
         array: Array = ids
     else:
-        try:
-            numbers = [operator.index(i) for i in ids]
-        except TypeError as error:
-            raise invalid("ids", f"ids are whole numbers: {error}") from None
+        numbers = whole_numbers("ids", ids)
         row = next((row for row, i in enumerate(numbers) if not 0 <= i < 1 << 64), None)
         if row is not None:
             raise invalid("ids", f"ids: row {row} is {numbers[row]}, not in [0, 2^64)", row)
@@ -200,6 +196,14 @@ def _labels(labels: RowLabels, rows: int) -> List[Tuple[str, ...]]:
         raise invalid("labels", f"labels must have {rows} elements: the labels of each row")
     rows_of = [(row,) if isinstance(row, str) else texts("labels", row) for row in labels]
     for i, row in enumerate(rows_of):
-        if not all(isinstance(label, str) for label in row):
+        # What UTF-8 does not have, such as "\ud800", would be found when other rows were sent.
+        if not all(isinstance(label, str) and _is_utf8(label) for label in row):
             raise invalid("labels", f"labels: row {i} has a label that is no text", i)
     return rows_of
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
@@ -19,7 +20,10 @@ def matrix(name: str, value: Any, *, one_row: bool = False) -> Array:
     Numbers of other types become float32. With `one_row`, [columns] counts as one row.
     InvalidArgumentError, which names the argument `name`, for another shape or type.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # Lists of unlike lengths, for example.
+        raise invalid(name, f"{name} is no array: {error}") from None
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise invalid(name, f"{name} has elements of type {array.dtype}, not numbers")
     if array.ndim == 1 and one_row:
@@ -82,3 +86,11 @@ def texts(field: str, given: Sequence[str]) -> Tuple[str, ...]:
     if isinstance(given, (str, bytes)):
         raise invalid(field, f"{field} is one text; it takes a sequence of texts")
     return tuple(given)
+
+
+def whole_numbers(field: str, given: Sequence[int]) -> Tuple[int, ...]:
+    """The numbers of a sequence. InvalidArgumentError if one is not whole."""
+    try:
+        return tuple(operator.index(i) for i in given)
+    except TypeError as error:
+        raise invalid(field, f"{field} are whole numbers: {error}") from None

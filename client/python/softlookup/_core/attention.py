@@ -66,8 +66,10 @@ def filter_message(where: Optional[RowFilter]) -> Any:
     message = row_pb2.RowFilter()
     if where is None:
         return message
-    if where.ids is not None and not where.ids:
-        raise invalid("ids", "ids is empty, so that no row could pass; leave it out for all rows")
+    for name, given in (("ids", where.ids), ("labels", where.labels)):
+        if given is not None and not given:
+            text = f"{name} is empty, so that no row could pass; leave it out for all rows"
+            raise invalid(name, text)
     return fill(
         message,
         begin=where.begin,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Callable, Generic, Optional, TypeVar
 
@@ -14,6 +13,7 @@ T = TypeVar("T")
 
 SERVICE = "/softlookup.v1.SoftLookup/"
 ADMIN = "/softlookup.admin.v1.Admin/"
+SECONDS_MAX = 1e9  # gRPC's clock, and the waits of threads, have 64 bits for nanoseconds.
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def fill(message: Any, **fields: Any) -> Any:
 
 
 def check_seconds(field: str, seconds: Optional[float]) -> Optional[float]:
-    """`seconds`, or InvalidArgumentError unless it is None or above 0 and finite."""
-    if seconds is not None and not 0 < seconds < math.inf:
-        raise invalid(field, f"{field} is {seconds!r}, and must be a number of seconds above 0")
+    """`seconds`, or InvalidArgumentError unless it is None or in (0, 1e9]."""
+    if seconds is not None and not 0 < seconds <= SECONDS_MAX:
+        text = f"{field} is {seconds!r}, and must be a number of seconds in (0, 1e9]"
+        raise invalid(field, text)
     return seconds

@@ -44,7 +44,12 @@ def make_error(code: str, message: str, trailers: Trailers = ()) -> Error:
 def _pushback_seconds(value: Union[str, bytes]) -> float:
     """What the trailer asks for; infinity, which forbids a retry, if it is negative or no number."""
     text = value if isinstance(value, str) else ""
-    return int(text) / 1000 if re.fullmatch(r"[0-9]{1,18}", text) else math.inf
+    return _delay(int(text) / 1000) if re.fullmatch(r"[0-9]{1,18}", text) else math.inf
+
+
+def _delay(seconds: float) -> float:
+    """`seconds`, or infinity: no server asks for a century, and no thread can wait for ten."""
+    return seconds if seconds < 3e9 else math.inf
 
 
 def read_details(data: bytes) -> Tuple[str, Dict[str, str], Optional[float]]:
@@ -98,7 +103,6 @@ def _read_retry_info(body: memoryview) -> float:
     for field, value in wire.fields(body):
         if field == 1 and not isinstance(value, int):
             numbers = {n: v for n, v in wire.fields(value) if isinstance(v, int)}
-            seconds = numbers.get(1, 0) + numbers.get(2, 0) / 1e9
-            # Negative numbers are near 2^64 here. No server asks for a century.
-            return seconds if seconds < 3e9 else math.inf
+            # Negative numbers are near 2^64 here.
+            return _delay(numbers.get(1, 0) + numbers.get(2, 0) / 1e9)
     return 0.0

@@ -73,6 +73,8 @@ def attend(
         for name, value in (("keys", keys), ("values", values))
     )
     arrays.same_rows("keys", k, "values", v)
+    for name, array in (("queries", q), ("keys", k), ("values", v)):
+        arrays.check_finite(name, array)
     if q.shape[1] != k.shape[1]:
         raise invalid("queries", f"queries has {q.shape[1]} columns, but keys has {k.shape[1]}")
     if num_heads < 1 or k.shape[1] % num_heads or v.shape[1] % num_heads:
@@ -84,7 +86,11 @@ def attend(
         raise invalid("score", f"score is {score!r}; it can be {', '.join(_SCORES)}")
     seen = np.ones((len(q), len(k)), bool)
     if mask is not None:
-        seen &= np.asarray(mask, bool)
+        given = np.asarray(mask)
+        if given.dtype != np.bool_ or given.shape not in (seen.shape, seen.shape[1:]):
+            text = f"{given.dtype} {list(given.shape)}, not bool [{len(k)}] or {list(seen.shape)}"
+            raise invalid("mask", f"mask is {text}")
+        seen &= given
     if causal:
         seen &= np.arange(len(k)) <= causal_offset + np.arange(len(q))[:, None]
     key_parts, value_parts = k.shape[1] // num_heads, v.shape[1] // num_heads

@@ -8,7 +8,8 @@ from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from softlookup._core.arrays import texts
+from softlookup._core.arrays import texts, whole_numbers
+from softlookup._core.errors import internal
 from softlookup._core.wire import Array
 
 
@@ -19,7 +20,7 @@ class RowFilter:
     begin: Optional[int] = None
     end: Optional[int] = None
     last: Optional[int] = None
-    labels: Tuple[str, ...] = ()
+    labels: Optional[Tuple[str, ...]] = None
     without_labels: Tuple[str, ...] = ()
     ids: Optional[Tuple[int, ...]] = None
     without_ids: Tuple[int, ...] = ()
@@ -30,7 +31,7 @@ def rows(
     begin: Optional[int] = None,
     end: Optional[int] = None,
     last: Optional[int] = None,
-    labels: Sequence[str] = (),
+    labels: Optional[Sequence[str]] = None,
     without_labels: Sequence[str] = (),
     ids: Optional[Sequence[int]] = None,
     without_ids: Sequence[int] = (),
@@ -40,17 +41,18 @@ def rows(
     begin, end      Positions in [begin, end). Default: from 0 to the row count.
     last            Only the last so many positions of these.
     labels          Rows with at least one of these labels; without_labels: with none of these.
-    ids             Rows with one of these ids, so an empty list is refused; without_ids: with none
-                    of these. Rows without an id pass the latter.
+    ids             Rows with one of these ids; without_ids: with none of these. Rows without an id
+                    pass the latter.
+    No row could pass an empty list of labels or ids, so a call refuses it.
     """
     return RowFilter(
         begin,
         end,
         last,
-        texts("labels", labels),
+        None if labels is None else texts("labels", labels),
         texts("without_labels", without_labels),
-        None if ids is None else tuple(int(i) for i in ids),
-        tuple(int(i) for i in without_ids),
+        None if ids is None else whole_numbers("ids", ids),
+        whole_numbers("without_ids", without_ids),
     )
 
 
@@ -252,8 +254,12 @@ class Rows:
 
 
 def concatenate(pages: Sequence[Rows]) -> Rows:
-    """All rows of the pages of one read. There must be at least one page."""
+    """All rows of the pages of one read. INTERNAL if there is no page, or they do not fit."""
+    if not pages:
+        raise internal("the server sent no page of rows")
     full = [page for page in pages if len(page)] or list(pages[:1])
+    if len({(page.keys.shape[1], page.values.shape[1]) for page in full}) > 1:
+        raise internal("the server sent pages of rows that do not have one dimension")
     return Rows(
         np.concatenate([page.positions for page in full]),
         np.concatenate([page.ids for page in full]),

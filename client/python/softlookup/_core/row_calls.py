@@ -93,9 +93,9 @@ def get_memory(
 
 def watch_memory(store: str, name: str, min_interval: float) -> Call[Memory]:
     """A stream of memories, without a deadline."""
-    milliseconds = round(min_interval * 1000)
-    if not 0 <= milliseconds < 1 << 32:
+    if not 0 <= min_interval <= 4294967.295:
         raise invalid("min_interval", "min_interval must be in [0, 4294967.295] seconds")
+    milliseconds = round(min_interval * 1000)
     request = fill(
         memory_pb2.WatchMemoryRequest(), store=store, name=name, min_interval_ms=milliseconds
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import List, Optional, Tuple, Union
+from typing import List, Mapping, Optional, Tuple, Union
 
 from softlookup._core.arrays import invalid
 from softlookup._core.call import check_seconds
@@ -58,14 +58,16 @@ class Settings:
 
 
 def load_settings(
-    address: Optional[str],
-    tls_ca: Optional[str],
-    tls_certificate: Optional[str],
-    tls_key: Optional[str],
-    token_file: Optional[str],
-    deadline: float,
-    retry: Optional[Retry],
-    message_bytes_max: int,
+    address: Optional[str] = None,
+    tls_ca: Optional[str] = None,
+    tls_certificate: Optional[str] = None,
+    tls_key: Optional[str] = None,
+    token_file: Optional[str] = None,
+    deadline: float = 10.0,
+    retry: Optional[Retry] = None,
+    message_bytes_max: int = 64 << 20,
+    *,
+    environment: Mapping[str, str] = os.environ,
 ) -> Settings:
     """Reads the files. What is None is taken from the environment, as the tool `softlookup` does.
 
@@ -73,7 +75,7 @@ def load_settings(
     """
 
     def given(value: Optional[str], variable: str) -> Optional[str]:
-        return value if value is not None else os.environ.get(f"SOFTLOOKUP_{variable}") or None
+        return value if value is not None else environment.get(f"SOFTLOOKUP_{variable}") or None
 
     address = given(address, "SERVER") or DEFAULT_ADDRESS
     check_address(address)

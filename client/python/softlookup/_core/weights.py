@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Iterator, List, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -33,6 +33,15 @@ class QueryWeights:
     scores: Array
     parts: Array
     remaining: float
+
+    def __post_init__(self) -> None:
+        for each in vars(self).values():
+            if isinstance(each, np.ndarray):
+                each.flags.writeable = False
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()  # NumPy makes what was pickled writeable.
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -74,6 +83,16 @@ class Weights:
     def ids(self) -> Array:
         """Ids of the rows, uint64; 0 for a row without one."""
         return self._rectangle("ids", np.uint64, 0)
+
+    @property
+    def has_ids(self) -> Array:
+        """Which rows have an id, bool."""
+        return self._rectangle("has_ids", np.bool_, 0)
+
+    @property
+    def parts(self) -> Array:
+        """Which of the merged answers the rows are from, uint32; 0 without a merge."""
+        return self._rectangle("parts", np.uint32, 0)
 
     @property
     def weights(self) -> Array:

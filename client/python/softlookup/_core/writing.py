@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from softlookup._core import wire
 from softlookup._core.appends import Batch
@@ -14,6 +14,9 @@ from softlookup._core.resend import ResendQueue, check_writer_name
 from softlookup._core.results import AppendProgress, WriterState
 from softlookup._core.retry import Retry, delay_before_retry
 from softlookup._proto.softlookup.v1 import row_pb2
+
+
+OnProgress = Optional[Callable[[AppendProgress], None]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Machine:
         self.resumed_from = state
         self.finishing = False  # finish() was called: no rows follow.
         self.cancelled = False
+        self._cut_short = False  # Cancelled while rows could follow.
         self.over = False
         self.result: Optional[Error] = None  # Once over; None if all is acknowledged.
         # Whether the server has told the last sequence since the last StreamAppend.
@@ -79,7 +83,7 @@ class Machine:
 
     def has_room(self, rows: int, row_bytes: int) -> bool:
         """Whether a request of so many rows may be pushed; also once the writer is over."""
-        if self.over or len(self._queue) == 0:
+        if self.over or self.cancelled or len(self._queue) == 0:
             return True
         fits = self._queue.byte_size + rows * row_bytes <= self.options.window_bytes
         return fits and len(self._queue) < self.options.window_requests
@@ -88,6 +92,8 @@ class Machine:
         """Adds a request. Raises what ended the writer, if it is over."""
         if self.over and self.result is not None:
             raise self.result
+        if self.cancelled:
+            raise _cancelled()
         if self.finishing or self.over:
             raise Error("FAILED_PRECONDITION", "the writer is finished")
         store, writer = self.options.store, self.options.name
@@ -95,6 +101,12 @@ class Machine:
             cut[1] - cut[0],
             lambda sequence: batch.request(store, *cut, writer=writer, sequence=sequence),
         )
+
+    def cancel(self) -> None:
+        """The writer is to end soon."""
+        if not self.over:
+            self.cancelled = True
+            self._cut_short = self._cut_short or not self.finishing
 
     # The connection.
 
@@ -163,11 +175,37 @@ class Machine:
     def end(self, failure: Optional[Error]) -> None:
         """No call is made any more, because of `failure`, a cancellation, or because all is done."""
         self.over = True
-        if failure is None and len(self._queue) > 0 or self.cancelled and len(self._queue) > 0:
-            failure = Error("CANCELLED", "the writer was cancelled")
+        waits = len(self._queue) > 0
+        if self._cut_short or waits and (failure is None or self.cancelled):
+            failure = _cancelled()
         if failure is not None:
             failure.acknowledged_rows = self.progress.rows
         self.result = failure
 
     def _outage_end(self) -> float:
         return math.inf if self._failures == 0 else self._outage_begin + self.options.outage_max
+
+
+def _cancelled() -> Error:
+    return Error("CANCELLED", "the writer was cancelled")
+
+
+class ProgramError(Exception):
+    """on_progress raised something. It ends the writer, even if it is an Error that may pass."""
+
+
+def report(on_progress: OnProgress, progress: AppendProgress) -> None:
+    """Calls on_progress, if there is one. Raises a ProgramError for what it raises."""
+    if on_progress is None:
+        return
+    try:
+        on_progress(progress)
+    except Exception as error:
+        raise ProgramError(f"on_progress raised {error!r}") from error
+
+
+def internal_failure(error: BaseException) -> Error:
+    """The failure of a writer by what is no Error, which becomes its cause."""
+    failure = internal(f"the writer failed: {error if str(error) else repr(error)}")
+    failure.__cause__ = error.__cause__ or error
+    return failure

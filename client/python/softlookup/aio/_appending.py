@@ -9,11 +9,11 @@ from typing import Deque, List, Optional
 import grpc
 
 from softlookup._core.appends import STREAM_METHOD, WINDOW_REQUESTS, Batch, Tally
-from softlookup._core.call import guard
+from softlookup._core.call import check_seconds, guard
 from softlookup._core.errors import Error, internal
 from softlookup._core.results import Receipt
 from softlookup._progress import ProgressLine
-from softlookup.aio._connection import Connection, read
+from softlookup.aio._connection import Connection
 
 
 async def append_all(
@@ -24,6 +24,7 @@ async def append_all(
     An Error tells in `acknowledged_rows` how many rows had been acknowledged; a few requests more
     may be applied.
     """
+    idle = check_seconds("deadline", deadline) or connection.settings.deadline
     sent: Deque[int] = deque()  # Rows of each request that is not acknowledged.
     room = asyncio.Semaphore(WINDOW_REQUESTS)
     answers = connection.pipeline(STREAM_METHOD)
@@ -44,11 +45,10 @@ async def append_all(
 
     tally = Tally()
     line = ProgressLine(progress, batch.rows)
-    idle = deadline or connection.settings.deadline
     sending = asyncio.ensure_future(send())
     try:
         while True:
-            data = await read(answers, idle, "StreamAppend")
+            data = await connection.read(answers, idle, "StreamAppend")
             if data is None:
                 break
             if not sent:

@@ -179,7 +179,7 @@ def connect(
     tls_ca          File with the certificates of the authorities that may have signed the server's.
     tls_certificate, tls_key
                     Files with the client's own certificate and private key.
-    token_file      File with the token that tells who calls.
+    token_file      File with the token that tells who calls. Without TLS, the network can read it.
     deadline        Seconds that a call may take with all its attempts.
     retry           How failed calls are repeated.
     message_bytes_max

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import time
-from typing import Any, AsyncIterator, Optional, Tuple, TypeVar
+import weakref
+from typing import Any, AsyncIterator, Iterator, Optional, Tuple, TypeVar
 
 import grpc
 import grpc.aio
@@ -29,6 +31,7 @@ class Connection:
         self._budget = Budget(settings.retry.budget)
         self._owner: Tuple[int, Any] = (0, None)
         self._channel: Any = None
+        self._calls: "weakref.WeakSet[Any]" = weakref.WeakSet()  # Of the channel.
         self._closed = False
 
     def channel(self) -> Any:
@@ -38,6 +41,7 @@ class Connection:
             if self._closed:
                 raise ValueError("the client is closed")
             self._channel = self._open()
+            self._calls = weakref.WeakSet()
             self._owner = owner
         return self._channel
 
@@ -55,22 +59,23 @@ class Connection:
         """Ends the calls in progress. Calls that begin later raise ValueError."""
         self._closed = True
         if self._owner == (os.getpid(), asyncio.get_running_loop()):
+            for call in list(self._calls):  # gRPC leaves those that it does not find in a task.
+                call.cancel()
             await self._channel.close()
         self._owner = (0, None)
 
     async def unary(self, method: str, request: bytes, seconds: float, wait: bool = False) -> bytes:
         """One attempt of a call of one answer. Raises an Error."""
-        call = self.channel().unary_unary(method)
-        try:
-            answer: bytes = await call(
-                request,
-                timeout=seconds,
-                metadata=self.settings.metadata,
-                wait_for_ready=True if wait else None,
-            )
+        call = self.channel().unary_unary(method)(
+            request,
+            timeout=seconds,
+            metadata=self.settings.metadata,
+            wait_for_ready=True if wait else None,
+        )
+        self._calls.add(call)
+        with self._errors():
+            answer: bytes = await call
             return answer
-        except grpc.RpcError as error:
-            raise error_of(error) from None
 
     async def run(self, call: Call[T]) -> T:
         """The result of a call of one answer, with its retries. Raises an Error."""
@@ -98,9 +103,10 @@ class Connection:
         check_seconds("deadline", idle)
         method = self.channel().unary_stream(call.method)
         answers = method(call.request, metadata=self.settings.metadata)
+        self._calls.add(answers)
         try:
             while True:
-                data = await read(answers, idle, call.name)
+                data = await self.read(answers, idle, call.name)
                 if data is None:
                     return
                 yield call.result(data)
@@ -109,16 +115,34 @@ class Connection:
 
     def pipeline(self, method: str) -> Any:
         """A call of a stream of requests and answers, with write(), done_writing() and read()."""
-        return self.channel().stream_stream(method)(metadata=self.settings.metadata)
+        call = self.channel().stream_stream(method)(metadata=self.settings.metadata)
+        self._calls.add(call)
+        return call
+
+    async def read(self, answers: Any, idle: Optional[float], name: str) -> Optional[bytes]:
+        """The next message of a stream; None at its end. An Error, also after `idle` seconds."""
+        with self._errors():
+            try:
+                data = await asyncio.wait_for(answers.read(), idle)
+            except asyncio.TimeoutError:
+                answers.cancel()
+                text = f"{name} had no message for {idle:g} s"
+                raise make_error("DEADLINE_EXCEEDED", text) from None
+            return None if data is grpc.aio.EOF else bytes(data)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Makes an Error of what gRPC raises where a message is awaited."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise error_of(error) from None
+        except asyncio.CancelledError:
+            if not self._closed or _is_cancelled(asyncio.current_task()):
+                raise
+            raise make_error("CANCELLED", "the client was closed") from None
 
 
-async def read(answers: Any, idle: Optional[float], name: str) -> Optional[bytes]:
-    """The next message of a stream; None at its end. Raises an Error, also after `idle` seconds."""
-    try:
-        data = await asyncio.wait_for(answers.read(), idle)
-    except asyncio.TimeoutError:
-        answers.cancel()
-        raise make_error("DEADLINE_EXCEEDED", f"{name} had no message for {idle:g} s") from None
-    except grpc.RpcError as error:
-        raise error_of(error) from None
-    return None if data is grpc.aio.EOF else bytes(data)
+def _is_cancelled(task: Any) -> bool:
+    """Whether the task itself is to end, rather than a call that it awaits; False before 3.11."""
+    return hasattr(task, "cancelling") and task.cancelling() > 0

@@ -233,7 +233,8 @@ class Store:
         name            Stands for one series of rows, such as a file. The store remembers it.
         from_start      The program appends its series from the first row on; those that the store
                         has are left out. Without it, begin after resumed_from.last_sequence rows.
-        outage_max      Seconds without an acknowledgement after which it gives up.
+        outage_max      Seconds after a failure without an acknowledgement after which it gives up.
+                        A server that holds the connection and does not answer is no failure.
         on_progress     Called after each acknowledgement, and before each reconnection, in a task
                         of the writer. It must not call the writer.
         """

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from types import TracebackType
-from typing import Any, Callable, Optional, Sequence, Type
+from typing import Any, Optional, Sequence, Type
 
 import grpc
 
@@ -16,10 +16,14 @@ from softlookup._core.call import guard
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.results import AppendProgress, WriterState
-from softlookup._core.writing import Machine, WriterOptions
-from softlookup.aio._connection import Connection, read
-
-_Progress = Optional[Callable[[AppendProgress], None]]
+from softlookup._core.writing import (
+    Machine,
+    OnProgress,
+    WriterOptions,
+    internal_failure,
+    report,
+)
+from softlookup.aio._connection import Connection
 
 
 class Writer:
@@ -31,7 +35,7 @@ class Writer:
     """
 
     def __init__(
-        self, connection: Connection, options: WriterOptions, on_progress: _Progress
+        self, connection: Connection, options: WriterOptions, on_progress: OnProgress
     ) -> None:
         self._connection = connection
         self._options = options
@@ -63,10 +67,14 @@ class Writer:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        if kind is None:
-            await self.finish()
-        elif self._entered is not None:
+        if kind is not None:
             await self.cancel()
+            return
+        try:
+            await self.finish()
+        except BaseException:  # The task is cancelled, for example.
+            await self.cancel()
+            raise
 
     @property
     def _machine(self) -> Machine:
@@ -95,7 +103,8 @@ class Writer:
     ) -> None:
         """Hands over rows, as Store.append() takes them; waits while too many wait.
 
-        That it returns does not mean that they are written: only leaving the writer does.
+        That it returns does not mean that they are written: only leaving the writer does. What
+        interrupts it ends the writer, as some of the rows may then be sent and others not.
         """
         machine, options = self._machine, self._options
         batch = Batch(
@@ -108,13 +117,16 @@ class Writer:
             options.acknowledge,
             batch_rows=options.batch_rows,
         )
-        async with self._changed:
-            begin = machine.skip(batch)
-            for cut in batch.cuts(begin):
-                rows = cut[1] - cut[0]
-                await self._changed.wait_for(lambda: machine.has_room(rows, batch.row_bytes))
-                machine.push(batch, cut)
-                self._changed.notify_all()
+        try:
+            async with self._changed:
+                for cut in batch.cuts(machine.skip(batch)):
+                    rows = cut[1] - cut[0]
+                    await self._changed.wait_for(lambda: machine.has_room(rows, batch.row_bytes))
+                    machine.push(batch, cut)
+                    self._changed.notify_all()
+        except BaseException:
+            await self.cancel()
+            raise
 
     async def finish(self) -> AppendProgress:
         """Waits until all rows are acknowledged. Raises an Error if they will not be."""
@@ -129,11 +141,11 @@ class Writer:
 
     async def cancel(self) -> None:
         """Ends the writer soon. Rows that are not acknowledged may or may not be written."""
+        self._machine.cancel()
+        if self._call is not None:
+            self._call.cancel()
         async with self._changed:
-            self._machine.cancelled = True
             self._changed.notify_all()
-            if self._call is not None:
-                self._call.cancel()
 
     async def _run(self) -> None:
         failure: Optional[Error] = None
@@ -152,10 +164,9 @@ class Writer:
         except Error as error:
             failure = error
         except asyncio.CancelledError:
-            machine.end(make_error("CANCELLED", "the event loop ended the writer"))
-            raise
-        except Exception as error:  # An error of on_progress, for example.
-            failure = make_error("INTERNAL", f"the writer failed: {error!r}")
+            failure = make_error("CANCELLED", "the event loop ended the writer")
+        except Exception as error:  # Of on_progress, for example.
+            failure = internal_failure(error)
         async with self._changed:
             machine.end(failure)
             self._changed.notify_all()
@@ -187,7 +198,7 @@ class Writer:
         try:
             while True:
                 try:
-                    data = await read(answers, None, "StreamAppend")
+                    data = await self._connection.read(answers, None, "StreamAppend")
                 except Error as error:
                     failure = error
                     break
@@ -224,6 +235,9 @@ class Writer:
                 await answers.write(request)
         except (grpc.RpcError, asyncio.InvalidStateError):
             pass  # The stream is over, and its reader learns why.
+        except Exception:  # Nothing more is sent, so the reader would wait for ever.
+            answers.cancel()
+            raise
 
     async def _reposition(self) -> None:
         """One GetWriter call, which waits for a connection."""
@@ -244,5 +258,4 @@ class Writer:
         machine.repositioned(answer)
 
     def _report(self) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self.progress)
+        report(self._on_progress, self.progress)
