@@ -162,6 +162,9 @@ class Client::Impl {
   absl::Status Call(absl::string_view name, Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
     const absl::Duration deadline = call.deadline.value_or(options_.deadline);
+    if (deadline <= absl::ZeroDuration()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": the deadline must be positive"));
+    }
     absl::Status status =
         client_internal::CallWithRetries(*channel_, options_.retry, repeat, absl::Now() + deadline,
                                          [&](grpc::ClientContext* context) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -60,6 +61,11 @@ std::string FaultOf(const BackupManifest& manifest) {
 
 absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& directory) {
   const fs::path path = fs::path(directory) / kManifestName;
+  if (std::error_code error; !fs::exists(directory, error)) {
+    return InputError(directory, error ? error.message()
+                                       : "No such file or directory; a backup is a directory NAME "
+                                         "in the server's --backup-dir");
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream json;
   json << file.rdbuf();

@@ -153,10 +153,13 @@ absl::Status CheckHasNoBackups(const std::string& directory) {
 void WarnOfNewDataDirectory(const std::string& directory) {
   std::error_code error;
   const bool is_empty = NamesIn(directory, error).empty();
+  const char* const state = !Exists(directory) ? "does not exist"
+                            : is_empty         ? "is empty"
+                                               : "has no stores yet";
   spdlog::warn(
       "{} {}: it becomes a new data directory; if stores should be there, look at --data-dir and "
       "at what is mounted",
-      directory, is_empty ? "is empty" : "has no stores yet");
+      directory, state);
 }
 
 }  // namespace softlookup::server

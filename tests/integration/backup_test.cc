@@ -263,6 +263,8 @@ TEST_F(BackupTest, OnlyAWholeBackupIsRestoredAndOnlyToANewDirectory) {
   const CommandResult none = Backup({"restore", Path("data"), Path("restored")});
   EXPECT_EQ(none.exit_code, kInput);
   EXPECT_THAT(none.err, HasSubstr("is not a backup"));
+  EXPECT_THAT(Backup({"verify", Path("missing")}).err,
+              HasSubstr(Path("missing") + ": No such file or directory"));
 
   std::ofstream(Path("backups/one/CURRENT"), std::ios::app) << "more";
   const CommandResult changed = Restore("one", "restored");

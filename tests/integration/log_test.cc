@@ -105,7 +105,7 @@ TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
 
 TEST_F(LogTest, ANewDataDirectoryIsWarnedOfOnce) {
   const std::string data = directory_.path() + "/data";
-  const std::string warning = data + " is empty: it becomes a new data directory";
+  const std::string warning = data + " does not exist: it becomes a new data directory";
   // The second server's log goes on where the first one's ended.
   for (int start = 0; start < 2; ++start) {
     Start({"--data-dir", data});

@@ -74,6 +74,14 @@ TEST_F(ClientTest, ConnectRefusesAnEmptyAddressAndOptionsOutOfRange) {
   EXPECT_TRUE(refuses([](ClientOptions* o) { o->keepalive_interval = -absl::Seconds(1); }));
 }
 
+TEST_F(ClientTest, ADeadlineThatIsOverAtOnceIsRefused) {
+  for (const absl::Duration deadline : {absl::ZeroDuration(), absl::Seconds(-1)}) {
+    const absl::Status status = Connect().GetStore("s", {.deadline = deadline}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("deadline must be positive"));
+  }
+}
+
 TEST_F(ClientTest, CreateStoreReturnsWhatTheServerMade) {
   service_.create_store = [](grpc::ServerContext*, const v1::CreateStoreRequest& request,
                              v1::Store* store) {
