@@ -216,7 +216,7 @@ absl::Status RemoveIdentity(const std::string& file, const std::string& name,
   }
   bool lost_admin = false;
   CLIENT_RETURN_IF_ERROR(EditFile(file, [&](std::string text) -> absl::StatusOr<std::string> {
-    const absl::StatusOr<std::string> edited = WithoutIdentity(text, name);
+    absl::StatusOr<std::string> edited = WithoutIdentity(text, name);
     if (!edited.ok()) {
       const absl::Status error = FileError(file, edited.status());
       const std::string near = NearIdentity(name, text);

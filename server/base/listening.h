@@ -47,7 +47,7 @@ inline bool IsOfLostConnection(int error) {
 // getaddrinfo() returned for its host, and `error` the errno of the socket.
 inline std::string WhyNotListening(int lookup_error, int error) {
   if (lookup_error != 0) return std::string("unknown host: ") + gai_strerror(lookup_error);
-  const std::string text = std::strerror(error);
+  std::string text = std::strerror(error);
   switch (error) {
     case EADDRINUSE:
       return text + "; is another server running? Port 0 picks a free port";
