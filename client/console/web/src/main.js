@@ -78,6 +78,12 @@ function show() {
   drawTop();
 }
 
+// A link to #main would be taken for the name of a view.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
+
 async function start() {
   const token = /^#enter=([0-9a-f]+)$/.exec(location.hash);
   try {
