@@ -21,8 +21,8 @@ using output::Json;
 
 constexpr std::uint64_t kQueriesMax = 128;
 constexpr std::uint64_t kColumnsMax = 256;
-constexpr std::uint64_t kBlocksMax = 64;
-constexpr absl::Duration kRowsDeadline = absl::Seconds(10);
+constexpr std::uint64_t kColumnBlocksMax = 64;
+constexpr absl::Duration kAxisDeadline = absl::Seconds(10);
 constexpr float kMasked = std::numeric_limits<float>::quiet_NaN();
 
 struct Range {
@@ -51,7 +51,7 @@ struct LiveRows {
 absl::StatusOr<LiveRows> ReadLive(const Backend& backend, const std::string& store, Range range,
                                   bool keys) {
   LiveRows live;
-  ReadRowsOptions options{.read_mask = {"position", "id", "labels"}, .deadline = kRowsDeadline};
+  ReadRowsOptions options{.read_mask = {"position", "id", "labels"}, .deadline = kAxisDeadline};
   if (keys) options.read_mask.push_back("key");
   v1::RowFilter filter;
   filter.set_begin(range.begin);
@@ -251,7 +251,8 @@ absl::StatusOr<Json> Attention(const Backend& backend, const Json& request) {
   }
   Cells cells;
   if (in_blocks) {
-    const std::vector<std::uint64_t> edges = BlockEdges(map.rows.begin, map.rows.end, kBlocksMax);
+    const std::vector<std::uint64_t> edges =
+        BlockEdges(map.rows.begin, map.rows.end, kColumnBlocksMax);
     CLIENT_ASSIGN_OR_RETURN(cells, AttendToBlocks(backend, map, edges));
     result["edges"] = edges;
   } else {

@@ -29,7 +29,7 @@ Json MemoriesJson(const v1::Store& store) {
   Json memories = Json::array({{{"name", "average"}, {"kind", Word(v1::MEMORY_KIND_AVERAGE)}}});
   for (const v1::MemorySpec& memory : store.memories()) {
     Json json = {{"name", memory.name()}, {"kind", Word(memory.kind())}};
-    if (memory.has_decay()) json["decay"] = memory.decay();
+    if (memory.decay() > 0) json["decay"] = memory.decay();
     memories.push_back(std::move(json));
   }
   return memories;

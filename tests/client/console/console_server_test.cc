@@ -64,7 +64,9 @@ class ConsoleServerTest : public ::testing::Test {
     cookie_ = cookie.substr(0, cookie.find(';'));
     key_ = Json::parse(entered->body)["key"];
   }
-  int StatusOf(const httplib::Headers& changes) { return Post("/api/about", "{}", changes)->status; }
+  int StatusOf(const httplib::Headers& changes) {
+    return Post("/api/about", "{}", changes)->status;
+  }
 
   Client client_;
   std::atomic<bool> stopping_{false};
@@ -154,7 +156,9 @@ TEST_F(ConsoleServerTest, ACallIsAJsonObjectOfBoundedSize) {
   // The connection may end before the answer is read.
   const httplib::Result large =
       Post("/api/about", std::string(ConsoleServer::kBodyBytesMax + 1, ' '));
-  if (large) EXPECT_EQ(large->status, 413);
+  if (large) {
+    EXPECT_EQ(large->status, 413);
+  }
   EXPECT_EQ(StatusOf({}), 200);
 }
 
@@ -182,8 +186,8 @@ TEST(ConsoleServerOpenTest, TakesOneAddressAndAPort) {
   std::atomic<bool> stopping{false};
   Client client = *Client::Connect("127.0.0.1:1");
   Api api({.client = &client, .stopping = &stopping});
-  for (const char* listen : {"", "8471", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
-                             "0.0.0.0:0", "[::]:0", "example.com:0"}) {
+  for (const char* listen : {"", "8471", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
+                             "127.0.0.1:65536", "0.0.0.0:0", "[::]:0", "example.com:0"}) {
     const auto server = ConsoleServer::Open({.listen = listen}, &api);
     EXPECT_TRUE(absl::IsInvalidArgument(server.status())) << listen;
     EXPECT_THAT(std::string(server.status().message()), StartsWith("--listen takes")) << listen;

@@ -78,9 +78,11 @@ TEST(RequestReaderTest, AMatrixComesBackBitForBit) {
 }
 
 TEST(RequestReaderTest, AMatrixOfOtherShapeIsRefused) {
-  for (const auto& [text, cols] : std::vector<std::pair<std::string, std::uint32_t>>{
-           {FloatsText(std::vector<float>(3)), 2}, {FloatsText(std::vector<float>(3)), 0},
-           {"AAA=", 1}, {"!", 1}}) {
+  for (const auto& [text, cols] :
+       std::vector<std::pair<std::string, std::uint32_t>>{{FloatsText(std::vector<float>(3)), 2},
+                                                          {FloatsText(std::vector<float>(3)), 0},
+                                                          {"AAA=", 1},
+                                                          {"!", 1}}) {
     const Json json = {{"f", text}};
     RequestReader reader(json);
     EXPECT_EQ(reader.Matrix("f", cols).rows, 0u);
