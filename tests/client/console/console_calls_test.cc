@@ -104,8 +104,8 @@ TEST_F(ConsoleCallsTest, RowsComeInPagesThatPassTheFilter) {
   ASSERT_EQ(page["rows"].size(), 3u);
   EXPECT_EQ(page["rows"][2]["position"], 4);
   EXPECT_EQ(page["rows"][2]["id"], "9223372036854775812");
-  EXPECT_EQ(page["rows"][2]["labels"], Json({"even"}));
-  EXPECT_EQ(page["rows"][2]["value"]["first"], Json({4.0}));
+  EXPECT_EQ(page["rows"][2]["labels"], Json::array({"even"}));
+  EXPECT_EQ(page["rows"][2]["value"]["first"], Json::array({4.0}));
   EXPECT_EQ(page["next"], 6);
   const Json last = Result("rows", {{"store", "s"}, {"count", 3}, {"begin", kRows - 2}});
   EXPECT_EQ(last["rows"].size(), 2u);
@@ -117,7 +117,7 @@ TEST_F(ConsoleCallsTest, LabelsComeByPosition) {
   const Json rows = Result("labels", {{"store", "s"}, {"positions", {7, 8, 2}}})["rows"];
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["position"], 2);
-  EXPECT_EQ(rows[1]["labels"], Json({"<b>odd</b>"}));
+  EXPECT_EQ(rows[1]["labels"], Json::array({"<b>odd</b>"}));
   EXPECT_THAT(Error("labels", {{"store", "s"}, {"positions", std::vector<int>(4097)}}),
               HasSubstr("positions must be"));
 }

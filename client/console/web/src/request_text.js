@@ -1,4 +1,5 @@
 // Lookups as commands, Python and C++.
+import { labelText } from './label_list.js';
 import { cpp, python, shell } from './copy_as.js';
 
 /** `query` are the numbers as texts; `options` and `filter` are those of the call `lookup`. */
@@ -27,7 +28,7 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
     if (value === undefined || value === null || value.length === 0) continue;
     const isList = Array.isArray(value);
     for (const one of isList ? value : [value]) {
-      flag(option, one);
+      flag(option, name.endsWith('labels') ? labelText(one) : one);
       lines.push(`options.filter.${isList ? 'add' : 'set'}_${name}(${name === 'ids' ? one : cpp(one)});`);
     }
     where.push(`${keyword}=${name === 'ids' ? `[${value.join(', ')}]` : python(value)}`);

@@ -3,6 +3,7 @@ import { call, NoSession } from '../api.js';
 import { copyAs } from '../copy_as.js';
 import { checkbox, field, fill, h, input, newId, notice, panel, select } from '../dom.js';
 import { rowLabels } from '../labels.js';
+import { splitLabels } from '../label_list.js';
 import { latest, settled } from '../latest.js';
 import { floats, shortest } from '../numbers.js';
 import { parseQuery, parseVector, quote } from '../query_text.js';
@@ -59,7 +60,7 @@ function mount({ root, state, about, note, locked }) {
 
     const filterNow = () => ({
       begin: wholeOf(filter.begin.value), end: wholeOf(filter.end.value), last: wholeOf(filter.last.value),
-      any_labels: listOf(filter.label.value), no_labels: listOf(filter.nolabel.value), ids: listOf(filter.id.value),
+      any_labels: splitLabels(filter.label.value), no_labels: splitLabels(filter.nolabel.value), ids: listOf(filter.id.value),
     });
     const sourceNow = () => (source.value.startsWith('memory ') ? { source: 'memory', memory: source.value.slice(7) } : { source: source.value });
     const question = () => (query === null ? null : { query, filter: filterNow(), source: sourceNow() });

@@ -2,6 +2,7 @@
 import { call } from '../api.js';
 import { copyAs, cpp, python, shell } from '../copy_as.js';
 import { fill, h, input, newId, panel } from '../dom.js';
+import { labelText, splitLabels } from '../label_list.js';
 import { latest, settled } from '../latest.js';
 import { linkTo } from '../link.js';
 import { count, number } from '../numbers.js';
@@ -18,7 +19,7 @@ export const listOf = (text) => text.split(',').map((part) => part.trim()).filte
 export const wholeOf = (text) => (/^\d+$/.test(text.trim()) ? Number(text) : null);
 
 function rowTexts(store, { begin, end, labels, ids }) {
-  const flags = [begin !== null ? `--begin ${begin}` : '', end !== null ? `--end ${end}` : '', ...labels.map((label) => `--label ${shell(label)}`), ids.length > 0 ? `--id ${ids.join(',')}` : ''].filter((flag) => flag !== '');
+  const flags = [begin !== null ? `--begin ${begin}` : '', end !== null ? `--end ${end}` : '', ...labels.map((label) => `--label ${shell(labelText(label))}`), ids.length > 0 ? `--id ${ids.join(',')}` : ''].filter((flag) => flag !== '');
   const where = [begin !== null ? `begin=${begin}` : '', end !== null ? `end=${end}` : '', labels.length > 0 ? `labels=${python(labels)}` : '', ids.length > 0 ? `ids=[${ids.join(', ')}]` : ''].filter((part) => part !== '');
   return {
     cli: ['softlookup rows', shell(store), ...flags].join(' '),
@@ -46,7 +47,7 @@ export function rowsPanel({ store, state, failed, note }) {
     control.dataset.label = label;
   }
   const stateNow = () => Object.fromEntries(Object.entries(fields).map(([name, control]) => [name, control.value.trim()]));
-  const filterNow = () => ({ begin: wholeOf(fields.begin.value), end: wholeOf(fields.end.value), labels: listOf(fields.label.value), ids: listOf(fields.id.value) });
+  const filterNow = () => ({ begin: wholeOf(fields.begin.value), end: wholeOf(fields.end.value), labels: splitLabels(fields.label.value), ids: listOf(fields.id.value) });
 
   const ask = latest((begin) => {
     const { end, labels, ids } = filterNow();

@@ -80,7 +80,6 @@ function mount({ root, state, note, locked }) {
     try {
       const page = await call('stores', { prefix: prefix.value, page_token: token });
       if (mine !== loads) return;
-      message.show(null);
       if (token === '') fill(listing);
       listing.append(...page.stores.map(storeRow));
       if (listing.children.length === 0) listing.append(h('tr', {}, h('td', { colspan: 8, class: 'none' }, prefix.value === '' ? 'No stores yet. softlookup store create makes one.' : 'No store has such a name.')));
@@ -111,6 +110,7 @@ function mount({ root, state, note, locked }) {
   async function open(name, rowState = {}) {
     current = { ...rowState, prefix: prefix.value, store: name };
     note(current);
+    message.show(null);
     for (const row of listing.querySelectorAll('tr')) row.classList.toggle('chosen', row.dataset.store === name);
     ends.forEach((end) => end());
     ends = [];
