@@ -4,39 +4,75 @@ import { test } from 'node:test';
 import { labelText, splitLabels } from '../../client/console/web/src/label_list.js';
 import { latest } from '../../client/console/web/src/latest.js';
 import { linkTo, readLink } from '../../client/console/web/src/link.js';
-import { difference, meanOf, parseMetrics, quantile, sumOf } from '../../client/console/web/src/metrics_text.js';
-import { parseQuery, parseVector, QueryError, quote } from '../../client/console/web/src/query_text.js';
+import {
+  difference,
+  meanOf,
+  parseMetrics,
+  quantile,
+  sumOf,
+} from '../../client/console/web/src/metrics_text.js';
+import {
+  parseQuery,
+  parseVector,
+  QueryError,
+  quote,
+} from '../../client/console/web/src/query_text.js';
 
 test('a query is a sum of terms', () => {
   const term = (factor, kind, value) => ({ factor, kind, value });
   const cases = {
     'row 12': [term(1, 'position', 12)],
     ' - row 3': [term(-1, 'position', 3)],
-    'row 3 - row 5+0.5 * row 8': [term(1, 'position', 3), term(-1, 'position', 5), term(0.5, 'position', 8)],
+    'row 3 - row 5+0.5 * row 8': [
+      term(1, 'position', 3),
+      term(-1, 'position', 5),
+      term(0.5, 'position', 8),
+    ],
     'row 3 -0.5*row 5': [term(1, 'position', 3), term(-0.5, 'position', 5)],
     '2e-1 * id 18446744073709551615': [term(0.2, 'id', '18446744073709551615')],
     'label "a \\"b\\" \\\\" + word "x"': [term(1, 'label', 'a "b" \\'), term(1, 'word', 'x')],
-    'row 1 - [1, -2 .5]': [term(1, 'position', 1), { factor: -1, kind: 'vector', value: [1, -2, 0.5] }],
+    'row 1 - [1, -2 .5]': [
+      term(1, 'position', 1),
+      { factor: -1, kind: 'vector', value: [1, -2, 0.5] },
+    ],
     '1, 2, -3.5': [{ kind: 'vector', value: [1, 2, -3.5], factor: 1 }],
-    '0.25': [{ kind: 'vector', value: [0.25], factor: 1 }],
+    0.25: [{ kind: 'vector', value: [0.25], factor: 1 }],
   };
-  for (const [text, terms] of Object.entries(cases)) assert.deepEqual(parseQuery(text), terms, text);
+  for (const [text, terms] of Object.entries(cases))
+    assert.deepEqual(parseQuery(text), terms, text);
   assert.deepEqual(parseVector('[1 2\n3]'), [{ kind: 'vector', value: [1, 2, 3], factor: 1 }]);
-  for (const text of ['', 'row', 'row x', 'row 1 row 2', 'row 1.5', 'apple', 'label x', '2 row 1', 'row 1 +', '[1', 'row -1']) {
+  for (const text of [
+    '',
+    'row',
+    'row x',
+    'row 1 row 2',
+    'row 1.5',
+    'apple',
+    'label x',
+    '2 row 1',
+    'row 1 +',
+    '[1',
+    'row -1',
+  ]) {
     assert.throws(() => parseQuery(text), QueryError, text);
   }
-  for (const label of ['a', 'a "b" \\', '<img>']) assert.deepEqual(parseQuery(`label ${quote(label)}`)[0].value, label);
+  for (const label of ['a', 'a "b" \\', '<img>'])
+    assert.deepEqual(parseQuery(`label ${quote(label)}`)[0].value, label);
 });
 
 test('labels are split as on the command line', () => {
   assert.deepEqual(splitLabels(' a, b ,"c, \\"d\\"",, e'), ['a', 'b', 'c, "d"', 'e']);
   assert.deepEqual(splitLabels(''), []);
-  for (const label of ['a', 'a b', 'a,b', ' a', '"', '<img src=x>']) assert.deepEqual(splitLabels(labelText(label)), [label]);
+  for (const label of ['a', 'a b', 'a,b', ' a', '"', '<img src=x>'])
+    assert.deepEqual(splitLabels(labelText(label)), [label]);
 });
 
 test('a link brings a state back', () => {
   const state = { store: 'a/b', query: 'row 1 + label "&=#é"' };
-  assert.deepEqual(readLink(linkTo('ask', { ...state, top_k: '', source: null })), { view: 'ask', state });
+  assert.deepEqual(readLink(linkTo('ask', { ...state, top_k: '', source: null })), {
+    view: 'ask',
+    state,
+  });
   assert.deepEqual(readLink('#enter=00'), { view: '', state: {} });
   assert.equal(linkTo('server'), '#/server');
 });
@@ -45,11 +81,20 @@ test('only the latest request waits', async () => {
   const started = [];
   const finished = [];
   const gates = [];
-  const ask = latest((argument) => {
-    started.push(argument);
-    return new Promise((resolve, reject) => { gates.push({ resolve, reject }); });
-  }, (_, argument) => finished.push(argument), (error, argument) => finished.push(`${error} ${argument}`));
-  const turn = () => new Promise((resolve) => { setImmediate(resolve); });
+  const ask = latest(
+    (argument) => {
+      started.push(argument);
+      return new Promise((resolve, reject) => {
+        gates.push({ resolve, reject });
+      });
+    },
+    (_, argument) => finished.push(argument),
+    (error, argument) => finished.push(`${error} ${argument}`),
+  );
+  const turn = () =>
+    new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   for (const argument of [1, 2, 3, 4]) ask(argument);
   assert.deepEqual(started, [1]);
   gates[0].resolve();
@@ -58,7 +103,13 @@ test('only the latest request waits', async () => {
   ask(5);
   gates[1].reject('no');
   await turn();
-  assert.deepEqual([started, finished], [[1, 4, 5], [1, 'no 4']]);
+  assert.deepEqual(
+    [started, finished],
+    [
+      [1, 4, 5],
+      [1, 'no 4'],
+    ],
+  );
   ask.end();
   gates[2].resolve();
   await turn();
@@ -66,10 +117,21 @@ test('only the latest request waits', async () => {
 });
 
 test('metrics tell rates, means and quantiles between two scrapes', () => {
-  const scrape = (fast, slow) => parseMetrics([
-    '# HELP t x', 't_bucket{method="A",le="0.1"} ' + fast, `t_bucket{method="A",le="1"} ${fast + slow}`, `t_bucket{method="A",le="+Inf"} ${fast + slow}`,
-    't_bucket{method="B",le="+Inf"} 7', `t_sum{method="A"} ${slow}`, `t_count{method="A"} ${fast + slow}`, 'c{label="a\\"b,}"} 2.5', 'plain 1e3', '',
-  ].join('\n'));
+  const scrape = (fast, slow) =>
+    parseMetrics(
+      [
+        '# HELP t x',
+        't_bucket{method="A",le="0.1"} ' + fast,
+        `t_bucket{method="A",le="1"} ${fast + slow}`,
+        `t_bucket{method="A",le="+Inf"} ${fast + slow}`,
+        't_bucket{method="B",le="+Inf"} 7',
+        `t_sum{method="A"} ${slow}`,
+        `t_count{method="A"} ${fast + slow}`,
+        'c{label="a\\"b,}"} 2.5',
+        'plain 1e3',
+        '',
+      ].join('\n'),
+    );
   const before = scrape(10, 0);
   const after = scrape(20, 30);
   assert.equal(sumOf(after, 'plain'), 1000);

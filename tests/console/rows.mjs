@@ -3,7 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { writeNpy } from './workspace.mjs';
 
 export const kHostile = [
-  '<img src=x onerror="window.pwned=1">', '"><script>window.pwned=1</script>', '\u202Egnirts', 'a,b\'c"d',
+  '<img src=x onerror="window.pwned=1">',
+  '"><script>window.pwned=1</script>',
+  '\u202Egnirts',
+  'a,b\'c"d',
 ];
 
 /** Numbers from -1 to 1 that are the same everywhere. */
@@ -18,22 +21,49 @@ export function numbers(count, seed) {
 }
 
 /** A store of `count` rows, whose score is the dot product. */
-export function makeStore(workspace, { name, count, keyDim, valueDim, temperature, labels = null, ids = null, flags = [] }) {
+export function makeStore(
+  workspace,
+  { name, count, keyDim, valueDim, temperature, labels = null, ids = null, flags = [] },
+) {
   const keys = numbers(count * keyDim, 7);
   const values = numbers(count * valueDim, 8);
-  workspace.tool('store', 'create', name, '--key-dim', String(keyDim), '--value-dim', String(valueDim), '--score', 'dot', '--temperature', String(temperature), ...flags);
+  workspace.tool(
+    'store',
+    'create',
+    name,
+    '--key-dim',
+    String(keyDim),
+    '--value-dim',
+    String(valueDim),
+    '--score',
+    'dot',
+    '--temperature',
+    String(temperature),
+    ...flags,
+  );
   writeNpy(workspace.file('keys.npy'), count, keyDim, keys);
   writeNpy(workspace.file('values.npy'), count, valueDim, values);
   const more = [];
   if (labels !== null) {
-    writeFileSync(workspace.file('labels.txt'), `${labels.map((label) => JSON.stringify(label)).join('\n')}\n`);
+    writeFileSync(
+      workspace.file('labels.txt'),
+      `${labels.map((label) => JSON.stringify(label)).join('\n')}\n`,
+    );
     more.push('--labels', workspace.file('labels.txt'));
   }
   if (ids !== null) {
     writeFileSync(workspace.file('ids.txt'), `${ids.join('\n')}\n`);
     more.push('--ids', workspace.file('ids.txt'));
   }
-  workspace.tool('append', name, '--keys', workspace.file('keys.npy'), '--values', workspace.file('values.npy'), ...more);
+  workspace.tool(
+    'append',
+    name,
+    '--keys',
+    workspace.file('keys.npy'),
+    '--values',
+    workspace.file('values.npy'),
+    ...more,
+  );
   return { name, count, keyDim, valueDim, keys, values, temperature };
 }
 
@@ -46,7 +76,8 @@ export function answerOf(store, query, temperature, begin = 0, end = store.count
   const logits = [];
   for (let row = begin; row < end; row += 1) {
     let score = 0;
-    for (let i = 0; i < store.keyDim; i += 1) score += query[i] * store.keys[row * store.keyDim + i];
+    for (let i = 0; i < store.keyDim; i += 1)
+      score += query[i] * store.keys[row * store.keyDim + i];
     logits.push(score / temperature);
   }
   const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
@@ -54,7 +85,14 @@ export function answerOf(store, query, temperature, begin = 0, end = store.count
   const sum = terms.reduce((a, b) => a + b, 0);
   const weights = terms.map((term) => term / sum);
   const values = new Array(store.valueDim).fill(0);
-  weights.forEach((weight, i) => values.forEach((_, c) => { values[c] += weight * store.values[(begin + i) * store.valueDim + c]; }));
-  const entropy = weights.reduce((total, weight) => (weight > 0 ? total - weight * Math.log(weight) : total), 0);
+  weights.forEach((weight, i) =>
+    values.forEach((_, c) => {
+      values[c] += weight * store.values[(begin + i) * store.valueDim + c];
+    }),
+  );
+  const entropy = weights.reduce(
+    (total, weight) => (weight > 0 ? total - weight * Math.log(weight) : total),
+    0,
+  );
   return { logSumExp: most + Math.log(sum), weights, values, entropy };
 }

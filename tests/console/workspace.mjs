@@ -17,7 +17,10 @@ export function skip(why) {
 
 function findBrowser() {
   for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
-    const found = (process.env.PATH ?? '').split(':').map((folder) => path.join(folder, name)).find((file) => existsSync(file));
+    const found = (process.env.PATH ?? '')
+      .split(':')
+      .map((folder) => path.join(folder, name))
+      .find((file) => existsSync(file));
     if (found !== undefined) return found;
   }
   return skip('there is no chromium; scripts/install-packages --test');
@@ -29,9 +32,13 @@ function loadPackages(work) {
   const lock = path.join(here, 'package-lock.json');
   const installed = path.join(work, 'installed.json');
   if (!existsSync(installed) || readFileSync(installed, 'utf8') !== readFileSync(lock, 'utf8')) {
-    for (const name of ['package.json', 'package-lock.json']) copyFileSync(path.join(here, name), path.join(work, name));
+    for (const name of ['package.json', 'package-lock.json'])
+      copyFileSync(path.join(here, name), path.join(work, name));
     try {
-      execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: work, stdio: 'pipe' });
+      execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+        cwd: work,
+        stdio: 'pipe',
+      });
     } catch (error) {
       skip(`npm ci failed:\n${error.stderr}`);
     }
@@ -44,9 +51,14 @@ function loadPackages(work) {
 async function start(program, flags) {
   const child = spawn(program, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
-  child.stderr.on('data', (data) => { errors += data; });
+  child.stderr.on('data', (data) => {
+    errors += data;
+  });
   const lines = createInterface({ input: child.stdout });
-  const first = await Promise.race([once(lines, 'line').then(([line]) => line), once(child, 'exit').then(() => null)]);
+  const first = await Promise.race([
+    once(lines, 'line').then(([line]) => line),
+    once(child, 'exit').then(() => null),
+  ]);
   if (first === null) throw new Error(`${program} ended:\n${errors}`);
   return { child, first, errors: () => errors };
 }
@@ -59,7 +71,10 @@ export function writeNpy(file, rows, cols, data) {
   head.write('\x93NUMPY\x01\x00', 'latin1');
   head.writeUInt16LE(header.length, 8);
   head.write(header, 10, 'latin1');
-  writeFileSync(file, Buffer.concat([head, Buffer.from(data.buffer, data.byteOffset, data.byteLength)]));
+  writeFileSync(
+    file,
+    Buffer.concat([head, Buffer.from(data.buffer, data.byteOffset, data.byteLength)]),
+  );
 }
 
 export class Workspace {
@@ -75,7 +90,13 @@ export class Workspace {
   }
 
   async open() {
-    this.server = await start(this.serverBinary, ['--ephemeral', '--listen=127.0.0.1:0', '--http-listen=127.0.0.1:0', '--log-level=warning', '--max-waiting-work=60000']);
+    this.server = await start(this.serverBinary, [
+      '--ephemeral',
+      '--listen=127.0.0.1:0',
+      '--http-listen=127.0.0.1:0',
+      '--log-level=warning',
+      '--max-waiting-work=60000',
+    ]);
     [, this.grpc, this.http] = /grpc=(\S+) http=(\S+)/.exec(this.server.first);
     await this.openConsole();
     this.browser = await this.chromium.launch({
@@ -85,14 +106,25 @@ export class Workspace {
   }
 
   async openConsole() {
-    this.console = await start(this.toolBinary, ['--server', this.grpc, 'console', '--listen', '127.0.0.1:0', '--metrics', this.http]);
+    this.console = await start(this.toolBinary, [
+      '--server',
+      this.grpc,
+      'console',
+      '--listen',
+      '127.0.0.1:0',
+      '--metrics',
+      this.http,
+    ]);
     this.link = this.console.first;
     this.origin = new URL(this.link).origin;
   }
 
   /** Runs the tool; returns what it prints. */
   tool(...args) {
-    return execFileSync(this.toolBinary, ['--server', this.grpc, ...args], { encoding: 'utf8', maxBuffer: 1 << 26 });
+    return execFileSync(this.toolBinary, ['--server', this.grpc, ...args], {
+      encoding: 'utf8',
+      maxBuffer: 1 << 26,
+    });
   }
 
   file(name) {

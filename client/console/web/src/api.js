@@ -53,7 +53,11 @@ export async function call(name, body = {}, signal = undefined) {
     response = await post(`/api/${name}`, body, { 'X-Softlookup-Key': storedKey() }, signal);
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new CallError({ code: 'UNAVAILABLE', reason: '', message: 'softlookup console has ended' });
+    throw new CallError({
+      code: 'UNAVAILABLE',
+      reason: '',
+      message: 'softlookup console has ended',
+    });
   }
   if (response.status === 401) throw new NoSession((await response.text()).trim());
   if (!response.ok) {

@@ -39,19 +39,44 @@ async function copy(text, button) {
 export function copyAs(requests) {
   const titleId = newId('copy');
   const body = h('div', { class: 'copy-texts' });
-  const dialog = h('dialog', { 'aria-labelledby': titleId },
-    h('div', { class: 'dialog-head' }, h('h2', { id: titleId }, 'The same request as'),
-      h('button', { type: 'button', class: 'quiet', onclick: () => dialog.close() }, 'Close')), body);
+  const dialog = h(
+    'dialog',
+    { 'aria-labelledby': titleId },
+    h(
+      'div',
+      { class: 'dialog-head' },
+      h('h2', { id: titleId }, 'The same request as'),
+      h('button', { type: 'button', class: 'quiet', onclick: () => dialog.close() }, 'Close'),
+    ),
+    body,
+  );
   function open() {
     const texts = { ...requests(), link: location.href };
     const names = { cli: 'Command', python: 'Python', cpp: 'C++', link: 'Link to this view' };
-    fill(body, Object.keys(names).filter((kind) => texts[kind]).map((kind) => {
-      const button = h('button', { type: 'button', onclick: () => copy(texts[kind], button) }, 'Copy');
-      return h('section', { class: 'copy-text' },
-        h('div', { class: 'dialog-head' }, h('h3', {}, names[kind]), button),
-        h('pre', { tabindex: 0, 'data-kind': kind, 'aria-label': names[kind] }, texts[kind]));
-    }));
+    fill(
+      body,
+      Object.keys(names)
+        .filter((kind) => texts[kind])
+        .map((kind) => {
+          const button = h(
+            'button',
+            { type: 'button', onclick: () => copy(texts[kind], button) },
+            'Copy',
+          );
+          return h(
+            'section',
+            { class: 'copy-text' },
+            h('div', { class: 'dialog-head' }, h('h3', {}, names[kind]), button),
+            h('pre', { tabindex: 0, 'data-kind': kind, 'aria-label': names[kind] }, texts[kind]),
+          );
+        }),
+    );
     dialog.showModal();
   }
-  return h('div', { class: 'copy-as' }, h('button', { type: 'button', onclick: open }, 'Copy as'), dialog);
+  return h(
+    'div',
+    { class: 'copy-as' },
+    h('button', { type: 'button', onclick: open }, 'Copy as'),
+    dialog,
+  );
 }

@@ -15,7 +15,9 @@ export function h(tag, properties = {}, ...children) {
 
 /** Replaces all children. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.replaceChildren(
+    ...children.flat().filter((child) => child !== null && child !== undefined),
+  );
   return element;
 }
 
@@ -52,10 +54,13 @@ export function select(options, value, listener, properties = {}) {
 }
 
 export function setOptions(element, options, value) {
-  fill(element, options.map((option) => {
-    const [key, text] = Array.isArray(option) ? option : [option, option];
-    return h('option', { value: key }, text);
-  }));
+  fill(
+    element,
+    options.map((option) => {
+      const [key, text] = Array.isArray(option) ? option : [option, option];
+      return h('option', { value: key }, text);
+    }),
+  );
   element.value = value;
 }
 

@@ -15,10 +15,14 @@ function rgb(name) {
 
 /** The colour of each weight: from --heat-low at 0 to --heat-high at the largest. */
 function colorScale(most, root) {
-  const part = (root ? scaleSqrt() : scaleLinear()).domain([0, most || 1]).range([0, 1]).clamp(true);
+  const part = (root ? scaleSqrt() : scaleLinear())
+    .domain([0, most || 1])
+    .range([0, 1])
+    .clamp(true);
   const low = rgb('--heat-low');
   const high = rgb('--heat-high');
-  return (weight) => low.map((from, i) => Math.round(from + (high[i] - from) * part(Math.abs(weight))));
+  return (weight) =>
+    low.map((from, i) => Math.round(from + (high[i] - from) * part(Math.abs(weight))));
 }
 
 /**
@@ -27,7 +31,17 @@ function colorScale(most, root) {
  */
 export function heatMap(chosen) {
   const canvas = h('canvas', {});
-  const frame = h('div', { class: 'heat', tabindex: 0, role: 'application', 'aria-label': 'Heat map of the weights. Arrow keys move from cell to cell.' }, canvas, h('div', { class: 'heat-cursor', 'aria-hidden': 'true' }));
+  const frame = h(
+    'div',
+    {
+      class: 'heat',
+      tabindex: 0,
+      role: 'application',
+      'aria-label': 'Heat map of the weights. Arrow keys move from cell to cell.',
+    },
+    canvas,
+    h('div', { class: 'heat-cursor', 'aria-hidden': 'true' }),
+  );
   const cursor = frame.lastChild;
   let shown = null;
   let cell = [0, 0];
@@ -54,7 +68,12 @@ export function heatMap(chosen) {
         context.fillStyle = hidden ? hatch : `rgb(${colorOf(weights[index]).join(' ')})`;
         const x = Math.round((column * canvas.width) / columns);
         const y = Math.round((row * canvas.height) / rows);
-        context.fillRect(x, y, Math.round(((column + 1) * canvas.width) / columns) - x, Math.round(((row + 1) * canvas.height) / rows) - y);
+        context.fillRect(
+          x,
+          y,
+          Math.round(((column + 1) * canvas.width) / columns) - x,
+          Math.round(((row + 1) * canvas.height) / rows) - y,
+        );
       }
     }
     place();
@@ -86,16 +105,31 @@ export function heatMap(chosen) {
   }
   function choose(row, column) {
     if (shown === null) return;
-    cell = [Math.max(0, Math.min(shown.rows - 1, row)), Math.max(0, Math.min(shown.columns - 1, column))];
+    cell = [
+      Math.max(0, Math.min(shown.rows - 1, row)),
+      Math.max(0, Math.min(shown.columns - 1, column)),
+    ];
     place();
     chosen(cell[0], cell[1]);
   }
   frame.addEventListener('pointermove', (event) => {
     const box = canvas.getBoundingClientRect();
-    choose(Math.floor((event.clientY - box.top) / size[1]), Math.floor((event.clientX - box.left) / size[0]));
+    choose(
+      Math.floor((event.clientY - box.top) / size[1]),
+      Math.floor((event.clientX - box.left) / size[0]),
+    );
   });
   frame.addEventListener('keydown', (event) => {
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] };
+    const moves = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      PageUp: [-10, 0],
+      PageDown: [10, 0],
+      Home: [0, -1e9],
+      End: [0, 1e9],
+    };
     const move = moves[event.key];
     if (move === undefined) return;
     event.preventDefault();

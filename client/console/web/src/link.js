@@ -11,7 +11,8 @@ export function readLink(hash) {
 export function linkTo(view, state = {}) {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(state)) {
-    if (value !== '' && value !== null && value !== undefined && value !== false) parameters.set(name, value);
+    if (value !== '' && value !== null && value !== undefined && value !== false)
+      parameters.set(name, value);
   }
   const text = parameters.toString();
   return `#/${view}${text === '' ? '' : `?${text}`}`;

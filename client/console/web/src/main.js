@@ -30,23 +30,55 @@ function themeButton() {
 }
 
 function drawTop() {
-  const links = views.map((view) => h('li', {}, h('a', {
-    href: linkTo(view.name, currentStore && view !== stores && view !== server ? { store: currentStore } : {}),
-    'aria-current': view === shown ? 'page' : null,
-  }, view.title)));
-  fill(top,
-    h('div', { class: 'brand' }, h('img', { src: '/icon.svg', alt: '', width: 26, height: 26 }),
-      h('strong', {}, 'softlookup'), h('span', { class: 'where', title: 'The server' }, about.server)),
-    h('nav', { 'aria-label': 'Views' }, h('ul', {}, links)), themeButton());
+  const links = views.map((view) =>
+    h(
+      'li',
+      {},
+      h(
+        'a',
+        {
+          href: linkTo(
+            view.name,
+            currentStore && view !== stores && view !== server ? { store: currentStore } : {},
+          ),
+          'aria-current': view === shown ? 'page' : null,
+        },
+        view.title,
+      ),
+    ),
+  );
+  fill(
+    top,
+    h(
+      'div',
+      { class: 'brand' },
+      h('img', { src: '/icon.svg', alt: '', width: 26, height: 26 }),
+      h('strong', {}, 'softlookup'),
+      h('span', { class: 'where', title: 'The server' }, about.server),
+    ),
+    h('nav', { 'aria-label': 'Views' }, h('ul', {}, links)),
+    themeButton(),
+  );
 }
 
 function showLocked(message) {
   leave();
   leave = () => {};
   shown = null;
-  fill(main, h('div', { class: 'locked' }, h('h1', {}, 'This browser is not let in'),
-    h('p', {}, message || 'Open the link that softlookup console printed last.'),
-    h('p', {}, 'Each link works once and lets one browser in. When one was used, the next is printed in the same terminal.')));
+  fill(
+    main,
+    h(
+      'div',
+      { class: 'locked' },
+      h('h1', {}, 'This browser is not let in'),
+      h('p', {}, message || 'Open the link that softlookup console printed last.'),
+      h(
+        'p',
+        {},
+        'Each link works once and lets one browser in. When one was used, the next is printed in the same terminal.',
+      ),
+    ),
+  );
 }
 
 function show() {

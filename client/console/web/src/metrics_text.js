@@ -18,11 +18,15 @@ export function parseMetrics(text) {
   return families;
 }
 
-const fits = (labels, wanted) => Object.entries(wanted).every(([name, value]) => labels[name] === value);
+const fits = (labels, wanted) =>
+  Object.entries(wanted).every(([name, value]) => labels[name] === value);
 
 /** The sum of the samples of `name` that have the labels. */
 export function sumOf(families, name, wanted = {}) {
-  return (families.get(name) ?? []).reduce((sum, { labels, value }) => (fits(labels, wanted) ? sum + value : sum), 0);
+  return (families.get(name) ?? []).reduce(
+    (sum, { labels, value }) => (fits(labels, wanted) ? sum + value : sum),
+    0,
+  );
 }
 
 /** The buckets of a histogram, [upper bound, how many are not above it], ascending. */
@@ -42,13 +46,19 @@ function bucketsOf(families, name, wanted) {
  */
 export function quantile(before, after, name, part, wanted = {}) {
   const old = new Map(before === null ? [] : bucketsOf(before, name, wanted));
-  const buckets = bucketsOf(after, name, wanted).map(([bound, value]) => [bound, value - (old.get(bound) ?? 0)]);
+  const buckets = bucketsOf(after, name, wanted).map(([bound, value]) => [
+    bound,
+    value - (old.get(bound) ?? 0),
+  ]);
   const total = buckets.length === 0 ? 0 : buckets.at(-1)[1];
   if (!(total > 0)) return null;
   const rank = part * total;
   let [lower, below] = [0, 0];
   for (const [bound, value] of buckets) {
-    if (value >= rank) return bound === Infinity ? lower : lower + ((bound - lower) * (rank - below)) / Math.max(value - below, 1);
+    if (value >= rank)
+      return bound === Infinity
+        ? lower
+        : lower + ((bound - lower) * (rank - below)) / Math.max(value - below, 1);
     [lower, below] = [bound, value];
   }
   return lower;

@@ -18,7 +18,8 @@ export function number(value, infinite = '–') {
 }
 
 /** The same with six digits. */
-export const precise = (value, infinite = '–') => (Number.isFinite(value) ? exact(value) : number(value, infinite));
+export const precise = (value, infinite = '–') =>
+  Number.isFinite(value) ? exact(value) : number(value, infinite);
 
 /** A weight, as part of 1. */
 export function weight(value) {
@@ -45,7 +46,10 @@ export function seconds(value) {
 
 export function time(unixSeconds) {
   if (!unixSeconds) return '–';
-  return new Date(unixSeconds * 1000).toISOString().replace('T', ' ').replace(/\.\d+Z/, ' UTC');
+  return new Date(unixSeconds * 1000)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z/, ' UTC');
 }
 
 /** The float32 numbers of a base64 text. */
@@ -60,7 +64,8 @@ export function floats(base64) {
 export function base64(array) {
   const data = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
   let text = '';
-  for (let i = 0; i < data.length; i += 4096) text += String.fromCharCode(...data.subarray(i, i + 4096));
+  for (let i = 0; i < data.length; i += 4096)
+    text += String.fromCharCode(...data.subarray(i, i + 4096));
   return btoa(text);
 }
 

@@ -6,7 +6,8 @@
 //   word "apple"            the encoding of a word
 //   row 3 - row 5 + 0.5 * label "queen"
 
-const kToken = /\s*(?:(row|id|label|word)\b|("(?:[^"\\]|\\.)*")|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|([-+*[\],])|(\S+))/y;
+const kToken =
+  /\s*(?:(row|id|label|word)\b|("(?:[^"\\]|\\.)*")|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|([-+*[\],])|(\S+))/y;
 
 /** Says what is wrong with a query, for the person who wrote it. */
 export class QueryError extends Error {}
@@ -18,7 +19,8 @@ function tokensOf(text) {
     const match = kToken.exec(text);
     if (match === null) break;
     const [, name, quoted, number, sign, other] = match;
-    if (other !== undefined) throw new QueryError(`"${other}" is no part of a query; words go in quotes`);
+    if (other !== undefined)
+      throw new QueryError(`"${other}" is no part of a query; words go in quotes`);
     if (name !== undefined) tokens.push({ kind: 'name', name });
     else if (quoted !== undefined) tokens.push({ kind: 'text', text: unquote(quoted) });
     else if (number !== undefined) tokens.push({ kind: 'number', text: number });
@@ -37,7 +39,11 @@ export function quote(text) {
 
 /** Reads numbers apart by commas or white space. */
 export function parseVector(text) {
-  const parts = text.replace(/^\s*\[|\]\s*$/g, '').trim().split(/[\s,;]+/).filter((part) => part !== '');
+  const parts = text
+    .replace(/^\s*\[|\]\s*$/g, '')
+    .trim()
+    .split(/[\s,;]+/)
+    .filter((part) => part !== '');
   const numbers = parts.map(Number);
   const wrong = numbers.findIndex((value) => !Number.isFinite(value));
   if (parts.length === 0) throw new QueryError('write the numbers of the query');
@@ -49,7 +55,8 @@ export function parseVector(text) {
 export function parseQuery(text) {
   const tokens = tokensOf(text);
   if (tokens.length === 0) throw new QueryError('write a query, such as row 0');
-  if (tokens.every((token) => token.kind === 'number' || token.kind === ',')) return parseVector(text);
+  if (tokens.every((token) => token.kind === 'number' || token.kind === ','))
+    return parseVector(text);
   const terms = [];
   let at = 0;
   const take = (kind) => (tokens[at]?.kind === kind ? tokens[at++] : null);
@@ -84,8 +91,10 @@ export function parseQuery(text) {
       return { kind: 'vector', value };
     }
     const { name } = need('name', 'row, id, label, word or [');
-    if (name === 'row') return { kind: 'position', value: whole(need('number', 'the position').text) };
-    if (name === 'id') return { kind: 'id', value: String(whole(need('number', 'the id').text, true)) };
+    if (name === 'row')
+      return { kind: 'position', value: whole(need('number', 'the position').text) };
+    if (name === 'id')
+      return { kind: 'id', value: String(whole(need('number', 'the id').text, true)) };
     return { kind: name, value: need('text', `the ${name} in quotes`).text };
   }
   return terms;

@@ -7,12 +7,21 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
   const flags = [];
   const keywords = [];
   const lines = [];
-  const flag = (name, value) => flags.push(value === true ? `--${name}` : `--${name} ${shell(String(value))}`);
-  const each = [['score', 'score'], ['temperature', 'temperature'], ['mode', 'mode'], ['top_k', 'top-k'],
-    ['min_score', 'min-score'], ['recency_decay', 'recency-decay'], ['max_error', 'max-error']];
+  const flag = (name, value) =>
+    flags.push(value === true ? `--${name}` : `--${name} ${shell(String(value))}`);
+  const each = [
+    ['score', 'score'],
+    ['temperature', 'temperature'],
+    ['mode', 'mode'],
+    ['top_k', 'top-k'],
+    ['min_score', 'min-score'],
+    ['recency_decay', 'recency-decay'],
+    ['max_error', 'max-error'],
+  ];
   for (const [name, option] of each) {
     const value = options[name];
-    if (value === undefined || value === null || value === '' || value === 0) continue;
+    if (value === undefined || value === null || value === '' || value === 0 || value === 'soft')
+      continue;
     flag(option, value);
     keywords.push(`${name}=${python(value)}`);
     if (name === 'score' || name === 'mode') {
@@ -21,15 +30,23 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
     } else lines.push(`options.attention.set_${name}(${cpp(value)});`);
   }
   const where = [];
-  const conditions = [['begin', 'begin', 'begin'], ['end', 'end', 'end'], ['last', 'last', 'last'],
-    ['any_labels', 'label', 'labels'], ['no_labels', 'no-label', 'no_labels'], ['ids', 'id', 'ids']];
+  const conditions = [
+    ['begin', 'begin', 'begin'],
+    ['end', 'end', 'end'],
+    ['last', 'last', 'last'],
+    ['any_labels', 'label', 'labels'],
+    ['no_labels', 'no-label', 'no_labels'],
+    ['ids', 'id', 'ids'],
+  ];
   for (const [name, option, keyword] of conditions) {
     const value = filter[name];
     if (value === undefined || value === null || value.length === 0) continue;
     const isList = Array.isArray(value);
     for (const one of isList ? value : [value]) {
       flag(option, name.endsWith('labels') ? labelText(one) : one);
-      lines.push(`options.filter.${isList ? 'add' : 'set'}_${name}(${name === 'ids' ? one : cpp(one)});`);
+      lines.push(
+        `options.filter.${isList ? 'add' : 'set'}_${name}(${name === 'ids' ? one : cpp(one)});`,
+      );
     }
     where.push(`${keyword}=${name === 'ids' ? `[${value.join(', ')}]` : python(value)}`);
   }
@@ -37,7 +54,9 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
   if (options.source && options.source !== 'rows') {
     flag('source', options.source);
     keywords.push(`source=${python(options.source)}`);
-    lines.push(`options.source = softlookup::v1::SOURCE_${options.source.toUpperCase().replace(/-/g, '_')};`);
+    lines.push(
+      `options.source = softlookup::v1::SOURCE_${options.source.toUpperCase().replace(/-/g, '_')};`,
+    );
   }
   if (options.memory) {
     flag('memory', options.memory);
@@ -48,7 +67,8 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
   return {
     cli: `softlookup --server ${shell(server)} lookup ${shell(store)} \\\n  --query ${shell(vector)} \\\n  ${[...flags, `--top ${top}`].join(' ')}`,
     python: [
-      'import softlookup as sl', '',
+      'import softlookup as sl',
+      '',
       `with sl.connect(${python(server)}) as client:`,
       `    store = client.store(${python(store)})`,
       `    query = [[${vector}]]`,

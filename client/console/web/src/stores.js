@@ -47,7 +47,8 @@ export function storePicker(chosen, failed) {
           failed(new Error('This server has no stores yet. softlookup store create makes one.'));
           return;
         }
-        const first = name !== '' ? name : names.find((each) => !each.startsWith('recall/')) ?? names[0];
+        const first =
+          name !== '' ? name : (names.find((each) => !each.startsWith('recall/')) ?? names[0]);
         setOptions(list, names, first);
         await choose(first);
       } catch (error) {

@@ -10,10 +10,28 @@ const kMost = 1e6;
 export function temperatureControl(label, middle, value, changed) {
   const scale = scaleLog().range([0, kSteps]).clamp(true);
   const sliderId = newId('temperature');
-  const slider = h('input', { type: 'range', id: sliderId, min: 0, max: kSteps, step: 1, class: 'temperature' });
-  const field = h('input', { type: 'number', min: kLeast, max: kMost, step: 'any', 'aria-label': `${label}, exact`, class: 'exact' });
-  const element = h('div', { class: 'field slider' }, h('label', { for: sliderId }, label),
-    h('div', { class: 'slider-row' }, slider, field));
+  const slider = h('input', {
+    type: 'range',
+    id: sliderId,
+    min: 0,
+    max: kSteps,
+    step: 1,
+    class: 'temperature',
+  });
+  const field = h('input', {
+    type: 'number',
+    min: kLeast,
+    max: kMost,
+    step: 'any',
+    'aria-label': `${label}, exact`,
+    class: 'exact',
+  });
+  const element = h(
+    'div',
+    { class: 'field slider' },
+    h('label', { for: sliderId }, label),
+    h('div', { class: 'slider-row' }, slider, field),
+  );
   let current = value;
 
   function show(number, withField) {

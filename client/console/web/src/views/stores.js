@@ -11,7 +11,11 @@ const kPollMilliseconds = 2000;
 const kGrowthPoints = 300;
 
 function facts(pairs) {
-  return h('dl', { class: 'facts' }, pairs.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+  return h(
+    'dl',
+    { class: 'facts' },
+    pairs.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))),
+  );
 }
 
 function memoryText(memory) {
@@ -19,7 +23,9 @@ function memoryText(memory) {
 }
 
 function storeFacts(store) {
-  const labels = Object.entries(store.labels).map(([name, value]) => `${name}=${value}`).join(', ');
+  const labels = Object.entries(store.labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
   return facts([
     ['Live rows', count(store.live_row_count)],
     ['Appended rows', count(store.row_count)],
@@ -39,7 +45,14 @@ function storeFacts(store) {
 
 /** How the rows of a store grow while the view is open. */
 function growth(name, failed, seen) {
-  const drawing = chart({ title: 'Growth while this view is open', x: { time: true }, series: [{ label: 'appended rows', width: 2 }, { label: 'live rows', tone: 'muted', dashed: true }] });
+  const drawing = chart({
+    title: 'Growth while this view is open',
+    x: { time: true },
+    series: [
+      { label: 'appended rows', width: 2 },
+      { label: 'live rows', tone: 'muted', dashed: true },
+    ],
+  });
   const points = [[], [], []];
   const stop = repeat(kPollMilliseconds, async () => {
     try {
@@ -49,27 +62,44 @@ function growth(name, failed, seen) {
       points[2].push(store.live_row_count);
       if (points[0].length > kGrowthPoints) points.forEach((each) => each.shift());
       const grown = store.row_count - points[1][0];
-      drawing.set(points, `${count(grown)} rows in ${Math.round(points[0].at(-1) - points[0][0])} s`);
+      drawing.set(
+        points,
+        `${count(grown)} rows in ${Math.round(points[0].at(-1) - points[0][0])} s`,
+      );
       seen(store);
     } catch (error) {
       failed(error);
     }
   });
-  return { element: drawing.element, end: () => { stop(); drawing.end(); } };
+  return {
+    element: drawing.element,
+    end: () => {
+      stop();
+      drawing.end();
+    },
+  };
 }
 
 function mount({ root, state, note, locked }) {
   const message = notice();
   const listing = h('tbody');
-  const more = h('button', { type: 'button', class: 'quiet', onclick: () => load(nextToken) }, 'More stores');
+  const more = h(
+    'button',
+    { type: 'button', class: 'quiet', onclick: () => load(nextToken) },
+    'More stores',
+  );
   const detail = h('div', { class: 'detail' });
   let nextToken = '';
   let ends = [];
-  const failed = (error) => (error instanceof NoSession ? locked(error.message) : message.show(error.message));
-  const prefix = input({ type: 'search', id: newId('prefix'), value: state.prefix ?? '', placeholder: 'all' }, () => {
-    note({ ...current, prefix: prefix.value });
-    reload();
-  });
+  const failed = (error) =>
+    error instanceof NoSession ? locked(error.message) : message.show(error.message);
+  const prefix = input(
+    { type: 'search', id: newId('prefix'), value: state.prefix ?? '', placeholder: 'all' },
+    () => {
+      note({ ...current, prefix: prefix.value });
+      reload();
+    },
+  );
   const reload = settled(150, () => load(''));
   let current = { ...state };
   let loads = 0;
@@ -82,7 +112,20 @@ function mount({ root, state, note, locked }) {
       if (mine !== loads) return;
       if (token === '') fill(listing);
       listing.append(...page.stores.map(storeRow));
-      if (listing.children.length === 0) listing.append(h('tr', {}, h('td', { colspan: 8, class: 'none' }, prefix.value === '' ? 'No stores yet. softlookup store create makes one.' : 'No store has such a name.')));
+      if (listing.children.length === 0)
+        listing.append(
+          h(
+            'tr',
+            {},
+            h(
+              'td',
+              { colspan: 8, class: 'none' },
+              prefix.value === ''
+                ? 'No stores yet. softlookup store create makes one.'
+                : 'No store has such a name.',
+            ),
+          ),
+        );
       nextToken = page.next_page_token;
       more.hidden = nextToken === '';
       if (!current.store && page.stores.length > 0 && token === '') open(page.stores[0].name);
@@ -93,25 +136,39 @@ function mount({ root, state, note, locked }) {
 
   function storeRow(store) {
     const damaged = store.damage !== '';
-    const choose = h('button', { type: 'button', class: 'link', onclick: () => open(store.name) }, store.name);
-    return h('tr', { 'data-store': store.name, 'aria-selected': null, class: store.name === current.store ? 'chosen' : null },
+    const choose = h(
+      'button',
+      { type: 'button', class: 'link', onclick: () => open(store.name) },
+      store.name,
+    );
+    return h(
+      'tr',
+      {
+        'data-store': store.name,
+        'aria-selected': null,
+        class: store.name === current.store ? 'chosen' : null,
+      },
       h('th', { scope: 'row' }, choose),
-      damaged ? h('td', { colspan: 7, class: 'bad-text' }, `damaged: ${store.damage}`) : [
-        h('td', { class: 'num' }, count(store.live_row_count)),
-        h('td', { class: 'num wide-only' }, `${store.key_dim} × ${store.value_dim}`),
-        h('td', { class: 'wide-only' }, store.storage),
-        h('td', { class: 'wide-only' }, store.score),
-        h('td', { class: 'num wide-only' }, number(store.temperature)),
-        h('td', { class: 'num wide-only' }, count(store.revision)),
-        h('td', { class: 'num' }, bytes(store.byte_size)),
-      ]);
+      damaged
+        ? h('td', { colspan: 7, class: 'bad-text' }, `damaged: ${store.damage}`)
+        : [
+            h('td', { class: 'num' }, count(store.live_row_count)),
+            h('td', { class: 'num wide-only' }, `${store.key_dim} × ${store.value_dim}`),
+            h('td', { class: 'wide-only' }, store.storage),
+            h('td', { class: 'wide-only' }, store.score),
+            h('td', { class: 'num wide-only' }, number(store.temperature)),
+            h('td', { class: 'num wide-only' }, count(store.revision)),
+            h('td', { class: 'num' }, bytes(store.byte_size)),
+          ],
+    );
   }
 
   async function open(name, rowState = {}) {
     current = { ...rowState, prefix: prefix.value, store: name };
     note(current);
     message.show(null);
-    for (const row of listing.querySelectorAll('tr')) row.classList.toggle('chosen', row.dataset.store === name);
+    for (const row of listing.querySelectorAll('tr'))
+      row.classList.toggle('chosen', row.dataset.store === name);
     ends.forEach((end) => end());
     ends = [];
     try {
@@ -123,23 +180,74 @@ function mount({ root, state, note, locked }) {
       }
       const sizes = h('div', {}, storeFacts(store));
       const grown = growth(name, failed, (fresh) => fill(sizes, storeFacts(fresh)));
-      const rows = rowsPanel({ store, state: rowState, failed, note: (rowsState) => { current = { ...rowsState, prefix: prefix.value, store: name }; note(current); } });
+      const rows = rowsPanel({
+        store,
+        state: rowState,
+        failed,
+        note: (rowsState) => {
+          current = { ...rowsState, prefix: prefix.value, store: name };
+          note(current);
+        },
+      });
       ends = [grown.end, rows.end];
-      fill(detail,
-        panel(name, h('p', { class: 'links' },
-          h('a', { href: linkTo('ask', { store: name }) }, 'Ask'), h('a', { href: linkTo('attention', { store: name }) }, 'Attention'), h('a', { href: linkTo('memories', { store: name }) }, 'Memories')), sizes, grown.element),
-        rows.element);
+      fill(
+        detail,
+        panel(
+          name,
+          h(
+            'p',
+            { class: 'links' },
+            h('a', { href: linkTo('ask', { store: name }) }, 'Ask'),
+            h('a', { href: linkTo('attention', { store: name }) }, 'Attention'),
+            h('a', { href: linkTo('memories', { store: name }) }, 'Memories'),
+          ),
+          sizes,
+          grown.element,
+        ),
+        rows.element,
+      );
     } catch (error) {
       failed(error);
     }
   }
 
-  const heads = [['Name'], ['Rows', 'num'], ['Key × value', 'num wide-only'], ['Storage', 'wide-only'], ['Score', 'wide-only'], ['Temperature', 'num wide-only'], ['Revision', 'num wide-only'], ['Memory', 'num']];
-  root.append(message.element,
-    panel('Stores', h('div', { class: 'field' }, h('label', { for: prefix.id }, 'Names that begin with'), prefix),
-      h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'List of stores' }, h('table', { class: 'stores' },
-        h('thead', {}, h('tr', {}, heads.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))), listing)), more),
-    detail);
+  const heads = [
+    ['Name'],
+    ['Rows', 'num'],
+    ['Key × value', 'num wide-only'],
+    ['Storage', 'wide-only'],
+    ['Score', 'wide-only'],
+    ['Temperature', 'num wide-only'],
+    ['Revision', 'num wide-only'],
+    ['Memory', 'num'],
+  ];
+  root.append(
+    message.element,
+    panel(
+      'Stores',
+      h('div', { class: 'field' }, h('label', { for: prefix.id }, 'Names that begin with'), prefix),
+      h(
+        'div',
+        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'List of stores' },
+        h(
+          'table',
+          { class: 'stores' },
+          h(
+            'thead',
+            {},
+            h(
+              'tr',
+              {},
+              heads.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)),
+            ),
+          ),
+          listing,
+        ),
+      ),
+      more,
+    ),
+    detail,
+  );
   more.hidden = true;
   load('');
   if (state.store) open(state.store, state);
