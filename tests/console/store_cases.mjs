@@ -1,0 +1,63 @@
+// The link, and the view Stores.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { go, many, page, people, workspace } from './driver.mjs';
+import { kHostile } from './rows.mjs';
+
+test('the link lets one browser in', async () => {
+  const usedLink = workspace.link;
+  await page.goto(usedLink);
+  await page.locator('tr[data-store="team/people"]').waitFor();
+  assert.ok(!page.url().includes('enter='), 'the token has left the address');
+  const other = await workspace.browser.newContext();
+  const stranger = await other.newPage();
+  for (const link of [usedLink, `${workspace.origin}/`]) {
+    await stranger.goto('about:blank');
+    await stranger.goto(link);
+    await stranger.getByRole('heading', { name: 'This browser is not let in' }).waitFor();
+  }
+  await other.close();
+});
+
+test('stores and their rows are shown, filtered and paged', async () => {
+  await go('#/stores?store=team/people');
+  await page.locator('.rows tbody tr').first().waitFor();
+  const facts = await page.locator('.facts').first().textContent();
+  for (const text of [
+    '60',
+    '4 × 3',
+    'dot',
+    'float32',
+    'recent (decayed-average 0.9)',
+    'team=search',
+  ])
+    assert.ok(facts.includes(text), text);
+  assert.equal(await page.locator('.rows tbody tr').count(), 50);
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByText('positions 50 to 59').waitFor();
+  await page.getByLabel('With one of the labels').fill('row-7, row-9');
+  await page.getByText('positions 7 to 9').waitFor();
+  assert.equal(await page.locator('.rows tbody tr').count(), 2);
+  assert.ok((await page.locator('.rows tbody').textContent()).includes('18446744073709551007'));
+  workspace.tool('store', 'create', 'grows', '--key-dim', '1', '--value-dim', '1');
+  await page.getByLabel('Names that begin with').fill('gro');
+  await page.locator('tr[data-store="grows"]').waitFor();
+  assert.equal(await page.locator('tr[data-store="many"]').count(), 0);
+});
+
+test('hostile labels are text', async () => {
+  await go('#/stores?store=team/people');
+  await page.locator('.rows tbody tr').first().waitFor();
+  const shown = await page.locator('.rows .tag').allTextContents();
+  assert.deepEqual(shown.slice(0, kHostile.length), kHostile);
+  await go(
+    `#/ask?store=team/people&query=${encodeURIComponent(`label "${kHostile[0].replace(/"/g, '\\"')}"`)}`,
+  );
+  await page.locator('.heaviest tbody tr').first().waitFor();
+  await go(
+    `#/stores?store=${encodeURIComponent(kHostile[0])}&prefix=${encodeURIComponent(kHostile[1])}`,
+  );
+  await page.locator('.notice').waitFor();
+  assert.equal(await page.evaluate(() => window.pwned), undefined);
+  assert.equal(await page.locator('main img, main script').count(), 0);
+});
