@@ -2,6 +2,9 @@
 import { labelText } from './label_list.js';
 import { cpp, python, shell } from './copy_as.js';
 
+/** Python's words for scores and sources have underscores. */
+const pythonWord = (value) => python(typeof value === 'string' ? value.replace(/-/g, '_') : value);
+
 /** `query` are the numbers as texts; `options` and `filter` are those of the call `lookup`. */
 export function lookupTexts({ server, store, query, options, filter, top }) {
   const flags = [];
@@ -23,7 +26,7 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
     if (value === undefined || value === null || value === '' || value === 0 || value === 'soft')
       continue;
     flag(option, value);
-    keywords.push(`${name}=${python(value)}`);
+    keywords.push(`${name}=${pythonWord(value)}`);
     if (name === 'score' || name === 'mode') {
       const word = `${name}-${value}`.toUpperCase().replace(/-/g, '_');
       lines.push(`options.attention.set_${name}(softlookup::v1::${word});`);
@@ -35,7 +38,7 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
     ['end', 'end', 'end'],
     ['last', 'last', 'last'],
     ['any_labels', 'label', 'labels'],
-    ['no_labels', 'no-label', 'no_labels'],
+    ['no_labels', 'no-label', 'without_labels'],
     ['ids', 'id', 'ids'],
   ];
   for (const [name, option, keyword] of conditions) {
@@ -53,7 +56,7 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
   if (where.length > 0) keywords.push(`where=sl.rows(${where.join(', ')})`);
   if (options.source && options.source !== 'rows') {
     flag('source', options.source);
-    keywords.push(`source=${python(options.source)}`);
+    keywords.push(`source=${pythonWord(options.source)}`);
     lines.push(
       `options.source = softlookup::v1::SOURCE_${options.source.toUpperCase().replace(/-/g, '_')};`,
     );

@@ -33,7 +33,7 @@ function requestTexts({ server, store, kind, request }) {
   if (kind === 'self') {
     return {
       cli: `softlookup --server ${shell(server)} export ${shell(store)} --begin ${from} --end ${to} --keys keys.npy --values values.npy\nsoftlookup --server ${shell(server)} attend --self --inputs keys.npy --weights all ${options}`,
-      python: `keys = [row.key for row in client.store(${python(store)}).rows(where=sl.rows(begin=${from}, end=${to}))]\nanswer = client.attend(inputs=keys, self_attention=True, temperature=${temperature}, causal=${causal ? 'True' : 'False'})`,
+      python: `import numpy as np\n\nkeys = np.load("keys.npy")\nanswer = client.attend(inputs=keys, temperature=${temperature}${causal ? ', causal=True' : ''}, weights="all")`,
       cpp: `softlookup::v1::AttendRequest request;  // inputs: the keys of rows [${from}, ${to}).\nrequest.set_self(true);\nrequest.mutable_options()->set_temperature(${temperature});\nrequest.mutable_options()->set_causal(${Boolean(causal)});\nauto answer = client->Attend(request);`,
     };
   }

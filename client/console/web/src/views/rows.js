@@ -40,7 +40,7 @@ function rowTexts(store, { begin, end, labels, ids }) {
   ].filter((part) => part !== '');
   return {
     cli: ['softlookup rows', shell(store), ...flags].join(' '),
-    python: `for row in client.store(${python(store)}).rows(${where.length > 0 ? `where=sl.rows(${where.join(', ')})` : ''}):\n    print(row.position, row.id, row.labels)`,
+    python: `for page in client.store(${python(store)}).rows(${where.length > 0 ? `sl.rows(${where.join(', ')})` : ''}):\n    for row in page:\n        print(row.position, row.id, row.labels)`,
     cpp: [
       'softlookup::v1::RowFilter filter;',
       begin !== null ? `filter.set_begin(${begin});` : '',
