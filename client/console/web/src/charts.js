@@ -10,7 +10,7 @@ const kFont = '12px system-ui, sans-serif';
 
 const strokes = { accent: '--accent', muted: '--muted', faint: '--faint' };
 
-function axis({ label, values, size }) {
+function axis({ label, values, incrs, size }) {
   return {
     font: kFont,
     stroke: () => color('--muted'),
@@ -18,41 +18,63 @@ function axis({ label, values, size }) {
     ticks: { show: false },
     size,
     gap: 6,
+    values,
     ...(label === undefined ? {} : { label, labelFont: kFont, labelSize: 18 }),
-    ...(values === undefined ? {} : { values }),
+    ...(incrs === undefined ? {} : { incrs }),
   };
 }
 
-const tickText = (_, ticks) => ticks.map((tick) => (tick === null ? '' : number(tick)));
+const texts = (text) => (_, ticks) => ticks.map((tick) => (tick === null ? '' : text(tick)));
 
-function seriesOf({
-  label,
-  tone = 'accent',
-  dashed = false,
-  bars = false,
-  steps = false,
-  width = 2,
-  points = false,
-}) {
+const kWhole = Array.from({ length: 16 }, (_, i) => [1, 2, 5].map((step) => step * 10 ** i)).flat();
+/** Steps of an axis that shows bytes. */
+export const kBinary = Array.from({ length: 50 }, (_, i) => 2 ** i);
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString('en-GB');
+
+/** How the horizontal axis is cut. A chart over time spans half a minute at least. */
+function xScale({ time, log, bars }) {
+  if (time) return { time: true, range: (_, least, most) => [Math.min(least, most - 30), most] };
+  if (log) return { time: false, distr: 3 };
+  if (bars) return { time: false, range: (_, least, most) => [least - 0.6, most + 0.6] };
+  return { time: false };
+}
+
+function xAxis(x) {
+  const text = x.time ? clock : (x.text ?? number);
+  return axis({
+    label: x.label,
+    size: 30,
+    incrs: x.whole ? kWhole : undefined,
+    values: texts(text),
+  });
+}
+
+function seriesOf({ label, tone = 'accent', width = 2, ...kinds }) {
+  const { dashed, bars, steps, marks, points } = kinds;
+  const filled = bars ? strokes[tone] : steps ? '--accent-soft' : null;
   return {
     label,
     stroke: () => color(strokes[tone]),
     width: bars ? 0 : width,
     dash: dashed ? [5, 4] : undefined,
-    fill: bars ? () => color(strokes[tone]) : steps ? () => color('--accent-soft') : undefined,
+    fill: filled === null ? undefined : () => color(filled),
     paths: bars
       ? uPlot.paths.bars({ size: [0.8, 48] })
       : steps
         ? uPlot.paths.stepped({ align: 1 })
-        : undefined,
-    points: { show: points, size: 5 },
+        : marks
+          ? () => null
+          : undefined,
+    points: marks
+      ? { show: true, size: 7, width: 2, fill: () => color('--card') }
+      : { show: points === true, size: 5 },
     value: (_, value) => (value === null || value === undefined ? '–' : number(value)),
   };
 }
 
 /**
- * A chart with a heading. `x` has {label, log, time, values}, and
- * `y` has {range, values}. Returns {element, set, end};
+ * A chart with a heading. `x` has {label, log, time, bars, whole, text}, and `y` {range, text, incrs}. A
+ * series has a label and a tone, and is a line, bars, steps or marks. Returns {element, set, end};
  * set(data, summary) draws, and says in words what is drawn.
  */
 export function chart({
@@ -78,24 +100,14 @@ export function chart({
   const options = (width) => ({
     width,
     height,
-    padding: [10, 8, 0, 0],
-    scales: {
-      x: { time: x.time === true, distr: x.log ? 3 : 1 },
-      y: y.range === undefined ? {} : { range: y.range },
-    },
-    axes: [
-      axis({ label: x.label, values: x.time ? undefined : (x.values ?? tickText), size: 30 }),
-      axis({ values: y.values ?? tickText, size: 58 }),
-    ],
+    padding: [10, 18, 0, 0],
+    scales: { x: xScale(x), y: y.range === undefined ? {} : { range: y.range } },
+    axes: [xAxis(x), axis({ values: texts(y.text ?? number), incrs: y.incrs, size: 58 })],
     series: [
       {
-        label: x.label ?? 'x',
+        label: x.time ? 'time' : (x.label ?? 'x'),
         value: (_, value) =>
-          value === null || value === undefined
-            ? '–'
-            : x.time
-              ? new Date(value * 1000).toLocaleTimeString()
-              : number(value),
+          value === null || value === undefined ? '–' : (x.time ? clock : number)(value),
       },
       ...series.map(seriesOf),
     ],

@@ -37,7 +37,7 @@ export function answerCard(store, labels) {
   const charts = {
     values: chart({
       title: 'Values of the answer',
-      x: { label: 'component' },
+      x: { label: 'component', bars, whole: true },
       series: [{ label: 'value', bars, width: 1.5 }],
     }),
     cumulative: chart({
@@ -48,10 +48,7 @@ export function answerCard(store, labels) {
     }),
     mass: chart({
       title: 'Weight over position',
-      x: {
-        label: 'position',
-        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : '')),
-      },
+      x: { label: 'position', whole: true, text: count },
       series: [{ label: 'weight', steps: true, width: 1.5 }],
     }),
   };
@@ -68,9 +65,14 @@ export function answerCard(store, labels) {
       h(
         'tr',
         {},
-        [['Row'], ['Position', 'num'], ['Score', 'num'], ['Weight', 'num'], ['', 'bar-head']].map(
-          ([text, kind]) =>
-            text === '' ? h('td', { class: kind }) : h('th', { scope: 'col', class: kind }, text),
+        [
+          ['Row'],
+          ['Position', 'num'],
+          ['Score', 'num wide-only'],
+          ['Weight', 'num'],
+          ['', 'bar-head'],
+        ].map(([text, kind]) =>
+          text === '' ? h('td', { class: kind }) : h('th', { scope: 'col', class: kind }, text),
         ),
       ),
     ),
@@ -120,7 +122,7 @@ export function answerCard(store, labels) {
               count(position),
             ),
           ),
-          h('td', { class: 'num' }, number(listed.scores[i])),
+          h('td', { class: 'num wide-only' }, number(listed.scores[i])),
           h('td', { class: 'num weight' }, weight(listed.weights[i])),
           h('td', { class: 'bar-cell', 'aria-hidden': 'true' }, bar),
         );

@@ -80,15 +80,17 @@ function memoryPanel({ store, start, about, failed, answered, noteState }) {
       ['revision', 'Revision'],
     ].map(([name, title]) => h('div', {}, h('dt', {}, title), figures[name])),
   );
-  const drawing = (title, dim) =>
-    chart({
+  const drawing = (title, dim) => {
+    const bars = dim <= kBarsMax;
+    return chart({
       title,
-      x: { label: 'component' },
+      x: { label: 'component', bars, whole: true },
       series: [
-        { label: 'as of this append', bars: dim <= kBarsMax, width: 1.5 },
-        { label: 'now', tone: 'muted', width: 1.2, dashed: true, points: dim <= 2 },
+        { label: 'as of this append', bars, width: 1.5 },
+        { label: 'now', tone: 'muted', marks: bars, width: 1.2, dashed: true },
       ],
     });
+  };
   const charts = {
     value: drawing('Value of the memory', store.value_dim),
     key: drawing('Key of the memory', store.key_dim),

@@ -8,13 +8,14 @@ import { linkTo } from '../link.js';
 import { count, number } from '../numbers.js';
 
 const kPageRows = 50;
-const kShownComponents = 6;
+const kShownComponents = 5;
+const kNumberWidth = 9;
 
 function vectorText({ size, first }) {
   const numbers = first
     .slice(0, kShownComponents)
-    .map((value) => number(value))
-    .join('  ');
+    .map((value) => number(value).padStart(kNumberWidth))
+    .join(' ');
   return size > kShownComponents ? `${numbers}  … ${count(size)}` : numbers;
 }
 

@@ -1,6 +1,6 @@
 // The server's life: calls, latencies, queue, sharing and memory from /metrics; health and backups.
 import { call, NoSession } from '../api.js';
-import { chart } from '../charts.js';
+import { chart, kBinary } from '../charts.js';
 import { fill, h, notice, panel, select, field } from '../dom.js';
 import { repeat } from '../latest.js';
 import { difference, meanOf, parseMetrics, quantile, sumOf } from '../metrics_text.js';
@@ -33,10 +33,6 @@ const kTiles = [
   ['stores', 'Stores'],
 ];
 
-const axisOf = (text) => ({
-  values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : text(tick))),
-});
-
 function mount({ root, state, about, note, locked }) {
   const message = notice();
   const figures = Object.fromEntries(
@@ -61,7 +57,7 @@ function mount({ root, state, about, note, locked }) {
     latency: chart({
       title: 'Latency',
       x,
-      y: axisOf(seconds),
+      y: { text: seconds },
       series: [
         { label: 'p99' },
         { label: 'p90', tone: 'muted' },
@@ -71,7 +67,7 @@ function mount({ root, state, about, note, locked }) {
     queue: chart({
       title: 'Wait for a thread or a pass, p99',
       x,
-      y: axisOf(seconds),
+      y: { text: seconds },
       series: [{ label: 'wait' }],
     }),
     sharing: chart({
@@ -85,7 +81,7 @@ function mount({ root, state, about, note, locked }) {
     memory: chart({
       title: 'Memory',
       x,
-      y: axisOf(bytes),
+      y: { text: bytes, incrs: kBinary },
       series: [{ label: 'stores' }, { label: 'resident', tone: 'muted', dashed: true }],
     }),
     rows: chart({ title: 'Rows scanned a second', x, series: [{ label: 'scanned rows' }] }),
