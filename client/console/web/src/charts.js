@@ -10,13 +10,14 @@ const kFont = '12px system-ui, sans-serif';
 
 const strokes = { accent: '--accent', muted: '--muted', faint: '--faint' };
 
-function axis({ label, values, incrs, size }) {
+function axis({ label, values, incrs, size, space = 30 }) {
   return {
     font: kFont,
     stroke: () => color('--muted'),
     grid: { stroke: () => color('--line'), width: 1 },
     ticks: { show: false },
     size,
+    space,
     gap: 6,
     values,
     ...(label === undefined ? {} : { label, labelFont: kFont, labelSize: 18 }),
@@ -29,11 +30,22 @@ const texts = (text) => (_, ticks) => ticks.map((tick) => (tick === null ? '' : 
 const kWhole = Array.from({ length: 16 }, (_, i) => [1, 2, 5].map((step) => step * 10 ** i)).flat();
 /** Steps of an axis that shows bytes. */
 export const kBinary = Array.from({ length: 50 }, (_, i) => 2 ** i);
+const kSeconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
+const kSpan = 30;
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString('en-GB');
+
+/** The vertical axis reaches to 0 where that is near, and is there without data, too. */
+function yScale({ range }) {
+  const edge = { pad: 0.1, soft: 0, mode: 3 };
+  const fitting = (_, least, most) =>
+    least === null ? [0, 1] : uPlot.rangeNum(least, most, { min: edge, max: edge });
+  return { range: range ?? fitting };
+}
 
 /** How the horizontal axis is cut. A chart over time spans half a minute at least. */
 function xScale({ time, log, bars }) {
-  if (time) return { time: true, range: (_, least, most) => [Math.min(least, most - 30), most] };
+  if (time)
+    return { time: false, range: (_, least, most) => [Math.min(least, most - kSpan), most] };
   if (log) return { time: false, distr: 3 };
   if (bars) return { time: false, range: (_, least, most) => [least - 0.6, most + 0.6] };
   return { time: false };
@@ -44,12 +56,13 @@ function xAxis(x) {
   return axis({
     label: x.label,
     size: 30,
-    incrs: x.whole ? kWhole : undefined,
+    incrs: x.time ? kSeconds : x.whole ? kWhole : undefined,
+    space: x.time ? 84 : 50,
     values: texts(text),
   });
 }
 
-function seriesOf({ label, tone = 'accent', width = 2, ...kinds }) {
+function seriesOf({ label, tone = 'accent', width = 2, ...kinds }, sparse) {
   const { dashed, bars, steps, marks, points } = kinds;
   const filled = bars ? strokes[tone] : steps ? '--accent-soft' : null;
   return {
@@ -67,7 +80,7 @@ function seriesOf({ label, tone = 'accent', width = 2, ...kinds }) {
           : undefined,
     points: marks
       ? { show: true, size: 7, width: 2, fill: () => color('--card') }
-      : { show: points === true, size: 5 },
+      : { show: sparse ? undefined : points === true, size: 5 },
     value: (_, value) => (value === null || value === undefined ? '–' : number(value)),
   };
 }
@@ -101,7 +114,7 @@ export function chart({
     width,
     height,
     padding: [10, 18, 0, 0],
-    scales: { x: xScale(x), y: y.range === undefined ? {} : { range: y.range } },
+    scales: { x: xScale(x), y: yScale(y) },
     axes: [xAxis(x), axis({ values: texts(y.text ?? number), incrs: y.incrs, size: 58 })],
     series: [
       {
@@ -109,7 +122,7 @@ export function chart({
         value: (_, value) =>
           value === null || value === undefined ? '–' : (x.time ? clock : number)(value),
       },
-      ...series.map(seriesOf),
+      ...series.map((each) => seriesOf(each, x.time)),
     ],
     legend: { show: legend },
     cursor: { y: false, points: { size: 7 } },
@@ -132,7 +145,11 @@ export function chart({
   return {
     element,
     set(data, summary) {
-      shown = data;
+      // One moment alone has no span: the time before it is empty.
+      shown =
+        x.time && data[0].length === 1
+          ? data.map((list, i) => [i === 0 ? list[0] - kSpan : null, ...list])
+          : data;
       caption.textContent = summary;
       draw();
     },
