@@ -80,7 +80,7 @@ function seriesOf({ label, tone = 'accent', width = 2, ...kinds }, sparse) {
           : undefined,
     points: marks
       ? { show: true, size: 7, width: 2, fill: () => color('--card') }
-      : { show: sparse ? undefined : points === true, size: 5 },
+      : { size: 5, ...(sparse ? {} : { show: points === true }) },
     value: (_, value) => (value === null || value === undefined ? '–' : number(value)),
   };
 }

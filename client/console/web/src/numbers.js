@@ -39,6 +39,7 @@ export function bytes(value) {
 
 export function seconds(value) {
   if (!Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
   if (value < 1e-3) return `${format('.3~r')(value * 1e6)} µs`;
   if (value < 1) return `${format('.3~r')(value * 1e3)} ms`;
   return `${format('.3~r')(value)} s`;

@@ -148,7 +148,7 @@ export function rowsPanel({ store, state, failed, note }) {
           h('td', { class: 'num' }, row.id ?? '–'),
           h(
             'td',
-            {},
+            { class: 'labels' },
             row.labels.map((label) => h('span', { class: 'tag' }, label)),
           ),
           h('td', { class: 'vector wide-only' }, vectorText(row.key)),
