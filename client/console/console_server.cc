@@ -167,9 +167,11 @@ absl::Status ConsoleServer::Impl::Open(ListenAddress address) {
   http_.set_keep_alive_timeout(kIdleTimeoutSeconds);
   http_.set_tcp_nodelay(true);
   // The library's own options would let a second process listen on the same port.
-  http_.set_socket_options([](socket_t socket) {
+  socket_t listening = INVALID_SOCKET;
+  http_.set_socket_options([&listening](socket_t socket) {
     const int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    listening = socket;
   });
   http_.set_pre_routing_handler(
       [this](const httplib::Request& request, httplib::Response& response) {
@@ -198,6 +200,10 @@ absl::Status ConsoleServer::Impl::Open(ListenAddress address) {
         "the port of --listen cannot be opened: it is taken, or the address is not this machine's; "
         "port 0 takes a free one");
   }
+  // The library lets 5 connections wait to be accepted. A browser opens 6 at once, and the kernel
+  // may reset the surplus.
+  listen(listening, kWaitingConnectionsMax);
+  http_.set_socket_options([](socket_t) {});  // The one above refers to this call's variable.
   port_ = address.port;
   access_.emplace(OwnHosts(address));
   return absl::OkStatus();

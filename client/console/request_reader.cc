@@ -11,6 +11,16 @@ namespace softlookup::console {
 
 using output::Json;
 
+namespace {
+
+// Whether `field` is a whole number, 0 or more.
+bool IsCount(const Json& field) {
+  return field.is_number_unsigned() ||
+         (field.is_number_integer() && field.get<std::int64_t>() >= 0);
+}
+
+}  // namespace
+
 const Json& RequestReader::Field(const char* name) const {
   static const Json* const kNull = new Json();
   const auto found = object_.find(name);
@@ -52,7 +62,7 @@ std::optional<double> RequestReader::Number(const char* name) {
 std::optional<std::uint64_t> RequestReader::Count(const char* name, std::uint64_t most) {
   const Json& field = Field(name);
   if (field.is_null()) return std::nullopt;
-  if (field.is_number_unsigned() && field.get<std::uint64_t>() <= most) {
+  if (IsCount(field) && field.get<std::uint64_t>() <= most) {
     return field.get<std::uint64_t>();
   }
   Refuse(name, absl::StrCat("a whole number from 0 to ", most));
@@ -97,7 +107,7 @@ std::vector<std::uint64_t> RequestReader::Ids(const char* name) {
 std::vector<std::uint64_t> RequestReader::Counts(const char* name) {
   std::vector<std::uint64_t> counts;
   for (const Json& element : List(name)) {
-    if (!element.is_number_unsigned()) {
+    if (!IsCount(element)) {
       Refuse(name, "a list of whole numbers");
       return {};
     }

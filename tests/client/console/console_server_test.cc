@@ -64,8 +64,12 @@ class ConsoleServerTest : public ::testing::Test {
     cookie_ = cookie.substr(0, cookie.find(';'));
     key_ = Json::parse(entered->body)["key"];
   }
+  // Returns the status of a call; 0, and why, if there was no answer.
   int StatusOf(const httplib::Headers& changes) {
-    return Post("/api/about", "{}", changes)->status;
+    const httplib::Result answer = Post("/api/about", "{}", changes);
+    if (answer) return answer->status;
+    ADD_FAILURE() << httplib::to_string(answer.error());
+    return 0;
   }
 
   Client client_;
