@@ -137,7 +137,8 @@ export class Workspace {
       if (each === undefined) continue;
       const ended = once(each.child, 'exit');
       each.child.kill('SIGTERM');
-      each.code = (await ended)[0];
+      const [code] = await ended;
+      if (code !== 0) throw new Error(`a program ended with ${code}:\n${each.errors()}`);
     }
   }
 }
