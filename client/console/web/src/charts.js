@@ -34,11 +34,14 @@ const kSeconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
 const kSpan = 30;
 const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString('en-GB');
 
-/** The vertical axis reaches to 0 where that is near, and is there without data, too. */
-function yScale({ range }) {
+/** The vertical axis begins at 0 if that is asked for, and is there without data, too. */
+function yScale({ range, zero }) {
   const edge = { pad: 0.1, soft: 0, mode: 3 };
-  const fitting = (_, least, most) =>
-    least === null ? [0, 1] : uPlot.rangeNum(least, most, { min: edge, max: edge });
+  const fitting = (_, least, most) => {
+    if (least === null) return [0, 1];
+    if (zero) return [0, most > 0 ? most * 1.1 : 1];
+    return uPlot.rangeNum(least, most, { min: edge, max: edge });
+  };
   return { range: range ?? fitting };
 }
 
@@ -86,7 +89,7 @@ function seriesOf({ label, tone = 'accent', width = 2, ...kinds }, sparse) {
 }
 
 /**
- * A chart with a heading. `x` has {label, log, time, bars, whole, text}, and `y` {range, text, incrs}. A
+ * A chart with a heading. `x` has {label, log, time, bars, whole, text}, and `y` {range, zero, text, incrs}. A
  * series has a label and a tone, and is a line, bars, steps or marks. Returns {element, set, end};
  * set(data, summary) draws, and says in words what is drawn.
  */

@@ -52,12 +52,13 @@ function mount({ root, state, about, note, locked }) {
     calls: chart({
       title: 'Calls a second',
       x,
+      y: { zero: true },
       series: [{ label: 'calls' }, { label: 'errors', tone: 'muted', dashed: true }],
     }),
     latency: chart({
       title: 'Latency',
       x,
-      y: { text: seconds },
+      y: { zero: true, text: seconds },
       series: [
         { label: 'p99' },
         { label: 'p90', tone: 'muted' },
@@ -67,12 +68,13 @@ function mount({ root, state, about, note, locked }) {
     queue: chart({
       title: 'Wait for a thread or a pass, p99',
       x,
-      y: { text: seconds },
+      y: { zero: true, text: seconds },
       series: [{ label: 'wait' }],
     }),
     sharing: chart({
       title: 'Scan sharing',
       x,
+      y: { zero: true },
       series: [
         { label: 'queries a pass' },
         { label: 'lookups a pass', tone: 'muted', dashed: true },
@@ -81,10 +83,15 @@ function mount({ root, state, about, note, locked }) {
     memory: chart({
       title: 'Memory',
       x,
-      y: { text: bytes, incrs: kBinary },
+      y: { zero: true, text: bytes, incrs: kBinary },
       series: [{ label: 'stores' }, { label: 'resident', tone: 'muted', dashed: true }],
     }),
-    rows: chart({ title: 'Rows scanned a second', x, series: [{ label: 'scanned rows' }] }),
+    rows: chart({
+      title: 'Rows scanned a second',
+      x,
+      y: { zero: true },
+      series: [{ label: 'scanned rows' }],
+    }),
   };
   const backups = h('tbody');
   const backupNote = h('p', { class: 'hint' });
