@@ -113,6 +113,13 @@ std::string OneHeader(const httplib::Request& request, const char* name) {
   return request.get_header_value_count(name) == 1 ? request.get_header_value(name) : "";
 }
 
+// Whether the body is bytes of a length that is known before. The library bounds no other: neither
+// the sum of chunks, nor what a compressed body becomes.
+bool HasPlainBody(const httplib::Request& request) {
+  return request.get_header_value_count("Content-Length") == 1 &&
+         !request.has_header("Transfer-Encoding") && !request.has_header("Content-Encoding");
+}
+
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -238,6 +245,8 @@ ConsoleServer::Impl::Handled ConsoleServer::Impl::Route(const httplib::Request& 
     Refuse(403, "this page may not call the console", &response);
   } else if (OneHeader(request, "Content-Type") != kContentType) {
     Refuse(415, absl::StrCat("a call has the type ", kContentType), &response);
+  } else if (!HasPlainBody(request)) {
+    Refuse(411, "a call has one Content-Length, and no other encoding", &response);
   } else if (request.path == "/api/enter" || CheckSession(request, &response)) {
     return Handled::Unhandled;
   }
