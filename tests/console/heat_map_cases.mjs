@@ -1,7 +1,8 @@
 // The view Attention: what its canvas shows.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { context, go, many, near, page, people } from './driver.mjs';
+import { go, many, near, page, people, workspace } from './driver.mjs';
 import { answerOf, keyOf } from './rows.mjs';
 
 /** The colours in the middle of the cells of the heat map, by row. */
@@ -100,6 +101,27 @@ test('self attention shows its causal mask', async () => {
   await page.locator('.heat').focus();
   await page.keyboard.press('End');
   await page.locator('.reading').filter({ hasText: 'Weight not counted' }).waitFor();
+});
+
+test('what is copied of a heat map gives its weights', async () => {
+  const copied = async () => {
+    await page.getByRole('button', { name: 'Copy as' }).click();
+    const text = await page.locator('pre[data-kind="cli"]').textContent();
+    await page.getByRole('button', { name: 'Close' }).click();
+    const command = text.replace(/^softlookup/gm, '"$TOOL" -o json');
+    const environment = { ...process.env, TOOL: workspace.toolBinary };
+    const options = { cwd: workspace.work, env: environment, encoding: 'utf8' };
+    const printed = execFileSync('/bin/sh', ['-ec', command], options);
+    return Number([...printed.matchAll(/"log_sum_exp":\s*([-\d.e]+)/g)].at(-1)[1]);
+  };
+  await heatMap('#/attention?store=team/people&kind=self&causal=1&row_begin=30&row_end=33');
+  const self = answerOf(people, keyOf(people, 32), 0.25, 30, 33);
+  near(await copied(), self.logSumExp, 1e-4, 'log-sum-exp of the command');
+  await heatMap('#/attention?store=team/people&kind=lines&lines=row 5&row_begin=10&row_end=20');
+  const written = answerOf(people, keyOf(people, 5), 0.25, 10, 20);
+  near(await copied(), written.logSumExp, 1e-4, 'log-sum-exp of the command');
+  await heatMap('#/attention?store=team/people&query_begin=5&query_end=6&row_begin=10&row_end=20');
+  near(await copied(), written.logSumExp, 1e-4, 'log-sum-exp of the command');
 });
 
 test('many rows are blocks of the heat map', async () => {

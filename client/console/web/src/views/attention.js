@@ -1,6 +1,7 @@
 // Attention as a heat map: queries by rows or blocks of rows.
 import { call, NoSession } from '../api.js';
-import { copyAs, cpp, python, shell } from '../copy_as.js';
+import { attentionTexts } from '../attention_text.js';
+import { copyAs } from '../copy_as.js';
 import { checkbox, field, fill, h, input, newId, notice, panel, select } from '../dom.js';
 import { heatMap } from '../heat_map.js';
 import { latest, settled } from '../latest.js';
@@ -18,31 +19,6 @@ const kKinds = [
   ['self', 'Self attention of rows'],
   ['lines', 'Written queries ask'],
 ];
-
-function requestTexts({ server, store, kind, request }) {
-  const { row_begin: begin, row_end: end, temperature, causal, top_k: topK } = request;
-  const options = [
-    `--temperature ${temperature}`,
-    causal ? `--causal --causal-offset ${request.causal_offset}` : '',
-    topK > 0 ? `--top-k ${topK}` : '',
-  ]
-    .filter((part) => part !== '')
-    .join(' ');
-  const from = kind === 'self' ? begin : (request.query_begin ?? 0);
-  const to = kind === 'self' ? end : (request.query_end ?? 0);
-  if (kind === 'self') {
-    return {
-      cli: `softlookup --server ${shell(server)} export ${shell(store)} --begin ${from} --end ${to} --keys keys.npy --values values.npy\nsoftlookup --server ${shell(server)} attend --self --inputs keys.npy --weights all ${options}`,
-      python: `import numpy as np\n\nkeys = np.load("keys.npy")\nanswer = client.attend(inputs=keys, temperature=${temperature}${causal ? ', causal=True' : ''}, weights="all")`,
-      cpp: `softlookup::v1::AttendRequest request;  // inputs: the keys of rows [${from}, ${to}).\nrequest.set_self(true);\nrequest.mutable_options()->set_temperature(${temperature});\nrequest.mutable_options()->set_causal(${Boolean(causal)});\nauto answer = client->Attend(request);`,
-    };
-  }
-  return {
-    cli: `softlookup --server ${shell(server)} export ${shell(store)} --begin ${from} --end ${to} --keys queries.npy --values values.npy\nsoftlookup --server ${shell(server)} lookup ${shell(store)} --queries queries.npy --begin ${begin} --end ${end} --weights all ${options}`,
-    python: `answer = client.store(${python(store)}).lookup(queries, temperature=${temperature}, where=sl.rows(begin=${begin}, end=${end})${causal ? `, causal=True, causal_offset=${request.causal_offset}` : ''}, weights="all")`,
-    cpp: `softlookup::LookupOptions options;\noptions.attention.set_temperature(${temperature});\noptions.attention.set_causal(${Boolean(causal)});\noptions.attention.set_weights(softlookup::v1::WEIGHTS_MODE_ALL);\noptions.filter.set_begin(${begin});\noptions.filter.set_end(${end});\nauto answer = client->Lookup(${cpp(store)}, queries, options);`,
-  };
-}
 
 function mount({ root, state, about, note, locked }) {
   const message = notice();
@@ -117,6 +93,7 @@ function mount({ root, state, about, note, locked }) {
     );
     let shown = null;
     let lastRequest = null;
+    let lastVectors = null;
 
     const fieldOf = {
       rowBegin: field('Rows from position', rowBegin),
@@ -152,18 +129,20 @@ function mount({ root, state, about, note, locked }) {
       });
     }
     async function fetchMap(request) {
+      lastVectors = null;
       if (request.lines === undefined) return call('attention', request);
       const vectors = [];
       for (const line of request.lines) {
-        const { query } = await call('query', {
-          store: store.name,
-          dim: store.key_dim,
-          terms: parseQuery(line),
-        });
-        vectors.push(...floats(query));
+        const terms = parseQuery(line);
+        const { query } = await call('query', { store: store.name, dim: store.key_dim, terms });
+        vectors.push(floats(query));
       }
+      lastVectors = vectors;
       const { lines: _, ...rest } = request;
-      return call('attention', { ...rest, queries: base64(Float32Array.from(vectors)) });
+      return call('attention', {
+        ...rest,
+        queries: base64(Float32Array.from(vectors.flatMap((vector) => Array.from(vector)))),
+      });
     }
     const ask = latest(fetchMap, draw, failed);
     function run() {
@@ -306,11 +285,11 @@ function mount({ root, state, about, note, locked }) {
           'div',
           { class: 'pager' },
           copyAs(() =>
-            requestTexts({
+            attentionTexts({
               server: about.server,
-              store: store.name,
-              kind: kind.value,
+              store,
               request: lastRequest,
+              vectors: lastVectors,
             }),
           ),
         ),
