@@ -45,6 +45,27 @@ test('stores and their rows are shown, filtered and paged', async () => {
   assert.equal(await page.locator('tr[data-store="many"]').count(), 0);
 });
 
+test('a view that is left does not come back', async () => {
+  let gate;
+  const held = new Promise((resolve) => {
+    gate = resolve;
+  });
+  await page.goto('about:blank');
+  await page.route('**/api/stores', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await go('#/stores');
+  await page.locator('.stores').waitFor();
+  await go('#/server');
+  const answered = page.waitForResponse('**/api/stores');
+  gate();
+  await answered;
+  await page.unroute('**/api/stores');
+  await page.locator('[data-samples]').waitFor();
+  assert.equal(new URL(page.url()).hash, '#/server');
+});
+
 test('hostile labels are text', async () => {
   await go('#/stores?store=team/people');
   await page.locator('.rows tbody tr').first().waitFor();

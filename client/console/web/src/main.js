@@ -81,8 +81,8 @@ function showLocked(message) {
   );
 }
 
-function show() {
-  const { view: name, state } = readLink(location.hash);
+function show(hash) {
+  const { view: name, state } = readLink(hash);
   const view = views.find((each) => each.name === name) ?? stores;
   leave();
   shown = view;
@@ -90,11 +90,14 @@ function show() {
   document.title = `${view.title} · softlookup console`;
   const root = h('div', { class: `view view-${view.name}` }, h('h1', { class: 'sr' }, view.title));
   fill(main, root);
+  // A call of a view that was left may still end.
+  let left = false;
   const stop = view.mount({
     root,
     state,
     about,
     note(next) {
+      if (left) return;
       if (next.store && next.store !== currentStore) {
         currentStore = next.store;
         drawTop();
@@ -105,6 +108,7 @@ function show() {
   });
   leave = () => {
     leave = () => {};
+    left = true;
     stop?.();
   };
   drawTop();
@@ -126,8 +130,12 @@ async function start() {
       throw new NoSession('');
     }
     about = await call('about');
-    addEventListener('hashchange', show);
-    show();
+    // The view that is left may have noted its state over the new address meanwhile.
+    addEventListener('hashchange', (event) => {
+      history.replaceState(null, '', event.newURL);
+      show(new URL(event.newURL).hash);
+    });
+    show(location.hash);
   } catch (error) {
     drawTop();
     showLocked(error instanceof NoSession ? error.message : String(error.message));

@@ -19,21 +19,22 @@ export async function storeNames() {
 
 /**
  * A list to choose a store from. `chosen(store)` gets the whole store, once it is read. Returns
- * {element, open}; open(name) chooses, or the first store if `name` is empty.
+ * {element, open, end}; open(name) chooses, or the first store if `name` is empty.
  */
 export function storePicker(chosen, failed) {
   const id = newId('store');
   const list = h('select', { id, onchange: () => choose(list.value) });
   const element = h('div', { class: 'field store-field' }, h('label', { for: id }, 'Store'), list);
   let latestName = '';
+  let ended = false;
 
   async function choose(name) {
     latestName = name;
     try {
       const store = await call('store', { name });
-      if (name === latestName) chosen(store);
+      if (name === latestName && !ended) chosen(store);
     } catch (error) {
-      if (name === latestName) failed(error);
+      if (name === latestName && !ended) failed(error);
     }
   }
   return {
@@ -42,6 +43,7 @@ export function storePicker(chosen, failed) {
       try {
         const names = await storeNames();
         if (name !== '' && !names.includes(name)) names.unshift(name);
+        if (ended) return;
         if (names.length === 0) {
           setOptions(list, [['', 'no stores yet']], '');
           failed(new Error('This server has no stores yet. softlookup store create makes one.'));
@@ -52,8 +54,12 @@ export function storePicker(chosen, failed) {
         setOptions(list, names, first);
         await choose(first);
       } catch (error) {
-        failed(error);
+        if (!ended) failed(error);
       }
+    },
+    /** Nothing is chosen after this. */
+    end() {
+      ended = true;
     },
   };
 }

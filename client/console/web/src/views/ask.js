@@ -57,7 +57,10 @@ function mount({ root, state, about, note, locked }) {
   const head = h('div', { class: 'toolbar' }, picker.element);
   root.append(head, message.element, body);
   picker.open(state.store);
-  return () => end();
+  return () => {
+    picker.end();
+    end();
+  };
 
   function open(store, start) {
     let kind = start.kind ?? 'sum';

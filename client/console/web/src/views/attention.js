@@ -33,7 +33,10 @@ function mount({ root, state, about, note, locked }) {
   }, failed);
   root.append(h('div', { class: 'toolbar' }, picker.element), message.element, body);
   picker.open(state.store);
-  return () => end();
+  return () => {
+    picker.end();
+    end();
+  };
 
   function open(store, start) {
     const last = store.row_count;

@@ -263,6 +263,7 @@ function mount({ root, state, about, note, locked }) {
   );
   picker.open(state.store);
   return () => {
+    picker.end();
     memory?.end();
     posner.end();
   };

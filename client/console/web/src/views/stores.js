@@ -103,13 +103,14 @@ function mount({ root, state, note, locked }) {
   const reload = settled(150, () => load(''));
   let current = { ...state };
   let loads = 0;
+  let left = false;
 
   async function load(token) {
     loads += 1;
     const mine = loads;
     try {
       const page = await call('stores', { prefix: prefix.value, page_token: token });
-      if (mine !== loads) return;
+      if (mine !== loads || left) return;
       if (token === '') fill(listing);
       listing.append(...page.stores.map(storeRow));
       if (listing.children.length === 0)
@@ -173,7 +174,7 @@ function mount({ root, state, note, locked }) {
     ends = [];
     try {
       const store = await call('store', { name });
-      if (current.store !== name) return;
+      if (current.store !== name || left) return;
       if (store.damage !== '') {
         fill(detail, panel(name, h('p', { class: 'bad-text' }, store.damage)));
         return;
@@ -252,6 +253,7 @@ function mount({ root, state, note, locked }) {
   load('');
   if (state.store) open(state.store, state);
   return () => {
+    left = true;
     reload.end();
     ends.forEach((end) => end());
   };
