@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <fstream>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -67,27 +68,28 @@ std::vector<ConfigLine> ReadConfig(const std::string& path) {
   return lines;
 }
 
+// Whether the line's value begins with a quote that no other one closes. It would be taken for a
+// part of the value.
+bool HasOpenQuote(const ConfigLine& line) {
+  const std::size_t equals = line.text.find('=');
+  if (equals == std::string::npos) return false;
+  const absl::string_view value =
+      absl::StripAsciiWhitespace(absl::string_view(line.text).substr(equals + 1));
+  if (value.empty() || !absl::StrContains("\"'", value.front())) return false;
+  return value.find(value.front(), 1) == absl::string_view::npos;
+}
+
 std::string At(const std::string& path, const ConfigLine& line) {
   return absl::StrCat(path, ", line ", line.number, ": ");
 }
 
-// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. If several lines
-// set `name`, returns the place of the line whose value `message` quotes. Returns "FILE: " if
-// `message` quotes the value of none of them, or of several.
-std::string PlaceOf(const std::string& path, absl::string_view name, absl::string_view message) {
-  std::vector<ConfigLine> lines = ReadConfig(path);
-  std::erase_if(lines, [name](const ConfigLine& line) { return line.name != name; });
-  if (lines.size() > 1) {
-    const std::vector<absl::string_view> words = absl::StrSplit(message, absl::ByAnyChar(" \""));
-    std::erase_if(lines, [&words](const ConfigLine& line) {
-      absl::string_view value = absl::string_view(line.text).substr(line.text.find('=') + 1);
-      value = absl::StripAsciiWhitespace(value);
-      value = absl::StripSuffix(absl::StripPrefix(value, "\""), "\"");
-      return std::find(words.begin(), words.end(), value) == words.end();
-    });
-    if (lines.size() != 1) return absl::StrCat(path, ": ");
+// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. ConfigMistake()
+// has found no second one.
+std::string PlaceOf(const std::string& path, absl::string_view name) {
+  for (const ConfigLine& line : ReadConfig(path)) {
+    if (line.name == name) return At(path, line);
   }
-  return lines.empty() ? "" : At(path, lines[0]);
+  return "";
 }
 
 // Returns the error about `setting`, which CLI11 could not parse in the --config file. `setting` is
@@ -140,7 +142,7 @@ std::string Placed(const CLI::App& app, const std::vector<std::string>& argument
     const bool has_dashes = absl::ConsumePrefix(&word, "--");
     if (app.get_option_no_throw("--" + std::string(word)) == nullptr) continue;
     if (has_dashes && IsAmong(arguments, word)) break;
-    return absl::StrCat(PlaceOf(path, word, message), message);
+    return absl::StrCat(PlaceOf(path, word), message);
   }
   return std::string(message);
 }
@@ -161,6 +163,25 @@ std::string Described(const CLI::App& app, const CLI::ParseError& error,
 }
 
 }  // namespace
+
+std::optional<std::string> ConfigMistake(const CLI::App& app) {
+  const std::string path = ConfigPath(app);
+  if (path.empty()) return std::nullopt;
+  absl::flat_hash_map<std::string, std::size_t> lines_by_name;
+  for (const ConfigLine& line : ReadConfig(path)) {
+    // An unknown setting is an error of its own.
+    if (app.get_option_no_throw("--" + line.name) == nullptr) continue;
+    if (HasOpenQuote(line)) {
+      return cli::TerminalText(absl::StrCat(At(path, line), "the value of ", line.name,
+                                            " has a quote that is not closed"));
+    }
+    const auto [first, is_new] = lines_by_name.try_emplace(line.name, line.number);
+    if (is_new) continue;
+    return cli::TerminalText(absl::StrCat(At(path, line), line.name, " is set in line ",
+                                          first->second, " already; remove one of the two lines"));
+  }
+  return std::nullopt;
+}
 
 std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
                       absl::string_view message) {

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_SERVER_FLAG_ERRORS_H_
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace softlookup::server {
 // line has passed through cli::TerminalText(), because it quotes the arguments and the file.
 std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments);
+
+// Returns an error, one line for people, if two lines of the --config file set the same flag, or if
+// a value has a quote in front and none behind. It names the lines, and has passed through
+// cli::TerminalText(). Call this once `app` has parsed, or
+// has failed to.
+std::optional<std::string> ConfigMistake(const CLI::App& app);
 
 // Returns `message`, an error about the value of a flag. If the --config file sets that flag and no
 // argument does, puts the place in front, as FlagErrorLine() does. Passes the line through

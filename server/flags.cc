@@ -2,19 +2,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/help_formatter.h"
 #include "server/base/version.h"
 #include "server/flag_checks.h"
+#include "server/flag_environment.h"
 #include "server/flag_errors.h"
 #include "server/flag_text.h"
 
@@ -28,17 +27,13 @@ constexpr char kFooter[] =
     "The environment and the --config file can set flags, too. The variable of a flag is\n"
     "SOFTLOOKUP_ and the flag's name in capitals with _ for -, such as SOFTLOOKUP_HTTP_LISTEN.\n"
     "The file has a line name=\"value\" for each flag. The command line overrides the\n"
-    "environment, the environment overrides the file, and the file overrides the defaults.\n\n"
+    "environment, the environment overrides the file, and the file overrides the defaults.\n"
+    "A SIZE is a number of bytes, or a whole number of KiB, MiB, GiB or TiB, such as 512MiB.\n\n"
     "When the server is ready, it prints one line:\n"
     "  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
     "SIGTERM and SIGINT let running calls end, then stop the server with exit code 0. Bad usage\n"
     "has exit code 2. SIGHUP makes the server read certificates and the auth file again, and\n"
     "reopen the audit log.";
-
-std::string VariableOf(const std::string& flag) {
-  return absl::StrCat("SOFTLOOKUP_",
-                      absl::AsciiStrToUpper(absl::StrReplaceAll(flag, {{"-", "_"}})));
-}
 
 void ValidateAddress(const std::string& address) {
   if (SplitHostPort(address)) return;
@@ -46,25 +41,26 @@ void ValidateAddress(const std::string& address) {
       "\"", address, "\" is not HOST:PORT, such as 127.0.0.1:7471, 0.0.0.0:7471 or [::1]:0"));
 }
 
-// Replaces `text`, a size such as "4GiB", by its number of bytes. Returns an error message if
-// `text` is not a size, else "", as CLI11 wants it.
-std::string ByteSizeToNumber(std::string& text) {
-  const std::optional<std::int64_t> bytes = ParseByteSize(text);
-  if (!bytes) {
-    return absl::StrCat("\"", text, "\" is not a number of bytes, such as 4GiB, 512MiB or 1000000");
-  }
-  text = absl::StrCat(*bytes);
-  return "";
-}
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 
-// Like ByteSizeToNumber(), for --request-memory. Also returns an error if the size is below 1 MiB
-// or above 2^60 bytes: gRPC's own budget is twice the size, and must fit 64 bits.
-std::string RequestBytesToNumber(std::string& text) {
-  std::string error = ByteSizeToNumber(text);
-  if (!error.empty()) return error;
-  const std::int64_t bytes = *ParseByteSize(text);
-  const bool is_in_range = bytes >= std::int64_t{1} << 20 && bytes <= std::int64_t{1} << 60;
-  return is_in_range ? "" : absl::StrCat(bytes, " bytes are not between 1MiB and 1048576TiB");
+// Returns what replaces a size such as "4GiB" by its number of bytes, for every flag that takes
+// bytes. It refuses what is no size, and sizes below `min` or above `max`.
+CLI::Validator ByteSize(std::int64_t min, std::int64_t max) {
+  // Returns an error message, or "", as CLI11 wants it.
+  const auto to_number = [min, max](std::string& text) -> std::string {
+    const std::optional<std::int64_t> bytes = ParseByteSize(text);
+    if (!bytes) {
+      return absl::StrCat("\"", text,
+                          "\" is not a number of bytes, such as 4GiB, 512MiB or 1000000; the units "
+                          "are KiB, MiB, GiB and TiB");
+    }
+    if (*bytes < min || *bytes > max) {
+      return absl::StrCat(*bytes, " bytes are not between ", min, " and ", max);
+    }
+    text = absl::StrCat(*bytes);
+    return "";
+  };
+  return CLI::Validator(to_number, "SIZE");
 }
 
 // --help lists the flags in the order in which these functions add them.
@@ -181,9 +177,10 @@ void AddCountLimits(CLI::App& app, Flags& flags) {
   limit("--max-top-weights", limits.top_weights_max,
         "Maximum top_weights (weights listed per query); a call that asks for more is refused",
         1 << 20);
-  limit("--max-message-bytes", limits.message_bytes_max,
-        "Maximum bytes of one request or answer; a call with a larger one is refused",
-        std::int64_t{1} << 30);
+  app.add_option("--max-message-bytes", limits.message_bytes_max,
+                 "Maximum bytes of one request or answer; a call with a larger one is refused")
+      ->group("Limits")
+      ->transform(ByteSize(/*min=*/1, /*max=*/1024 * kMebibyte));
   limit("--max-stores", limits.store_count_max,
         "Maximum number of stores; creating more is refused", std::int64_t{1} << 32);
   limit("--max-waiting-lookups", limits.waiting_jobs_max,
@@ -243,21 +240,24 @@ void AddTenantRates(CLI::App& app, Flags& flags) {
 }
 
 void AddMemoryLimits(CLI::App& app, Flags& flags) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  // gRPC's own budget is twice the size, and must fit 64 bits.
+  constexpr std::int64_t kRequestMax = std::int64_t{1} << 60;
   app.add_option("--request-memory", flags.request_bytes_max,
                  "Maximum bytes of all requests in progress, raw and parsed; requests beyond it "
                  "are refused")
       ->group("Limits")
-      ->transform(CLI::Validator(RequestBytesToNumber, "SIZE"));
+      ->transform(ByteSize(kMebibyte, kRequestMax));
   app.add_option("--ranking-memory", flags.limits.ranking_bytes_max,
                  "Maximum bytes of top_k rows that all running calls keep; calls that need more "
                  "are refused")
       ->group("Limits")
-      ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
+      ->transform(ByteSize(/*min=*/0, kMax));
   app.add_option("--memory-limit", flags.limits.ram_bytes_max,
                  "Memory limit, such as 4GiB: stores, waiting appends, lookups' top_k; writes "
                  "beyond fail; 0: none")
       ->group("Limits")
-      ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
+      ->transform(ByteSize(/*min=*/0, kMax));
 }
 
 // Parsing then writes the values to `flags` and `is_ephemeral`.
@@ -274,20 +274,12 @@ void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddMemoryLimits(app, flags);
 }
 
-// Returns the arguments for CLI11: the flags' environment variables that are not empty, as flags,
-// then the command line's arguments, all in reverse order. If a flag occurs twice, CLI11 takes the
+// Returns the arguments for CLI11: those of the environment, then those of the command line, all in
+// reverse order. If a flag occurs twice, CLI11 takes the
 // last one, so the command line overrides the environment. If CLI11 itself read the variables, the
 // --config file would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_lnames().empty()) continue;
-    const std::string flag = option->get_lnames()[0];
-    if (flag == "help" || flag == "version") continue;
-    const char* value = std::getenv(VariableOf(flag).c_str());
-    if (value != nullptr && *value != '\0')
-      arguments.push_back(absl::StrCat("--", flag, "=", value));
-  }
+  std::vector<std::string> arguments = EnvironmentArguments(app);
   arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order.
   return arguments;
@@ -326,8 +318,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
     app.parse(std::vector<std::string>(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return PrintUsageError(
-        absl::StrCat(FlagErrorLine(app, error, arguments), "\nRun with --help for the flags."));
+    const std::string line = ConfigMistake(app).value_or(FlagErrorLine(app, error, arguments));
+    return PrintUsageError(absl::StrCat(line, "\nRun with --help for the flags."));
+  }
+  if (const std::optional<std::string> error = ConfigMistake(app)) {
+    return PrintUsageError(*error);
   }
   // CLI::Range() accepts NaN, since no comparison with NaN is true.
   if (const std::optional<std::string> error = NonFiniteFlag(flags)) {
@@ -338,6 +333,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
     return PrintUsageError(*error);
   }
   if (is_ephemeral) flags.data_dir.clear();
+  flags.warnings = UnknownVariables(app);
   flags.limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);
   if (flags.threads == 0) {
     flags.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "core/base/limits.h"
@@ -55,6 +56,8 @@ struct Flags {
   // Rates of each tenant. 0: no limit.
   double tenant_requests_per_second = 0;
   double tenant_rows_per_second = 0;
+  // What ParseFlags() warns of: sentences for the operator, to be logged at the start.
+  std::vector<std::string> warnings;
 };
 
 // Reads the command line, the environment and the --config file into `flags`, which must hold the

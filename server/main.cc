@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/synchronization/mutex.h"
 #include "client/cli/terminal_width.h"
@@ -50,6 +51,7 @@ int main(int argc, char** argv) {
   }
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
   SetUpServerLog(LineFormatOf(flags.log_format), flags.log_level);
+  for (const std::string& warning : flags.warnings) spdlog::warn("{}", warning);
 
   auto server = Server::Start(flags);
   if (!server.ok()) {
@@ -57,10 +59,11 @@ int main(int argc, char** argv) {
     return 1;
   }
   spdlog::info(
-      "softlookup-server {} serves gRPC on {}, HTTP on {}, scans with {} threads, keeps "
+      "softlookup-server {} serves gRPC on {} {}, HTTP on {}, scans with {} threads, keeps "
       "everything in {}",
-      VersionText(), (*server)->grpc_address(), (*server)->http_address(), flags.threads,
-      flags.data_dir.empty() ? "memory" : flags.data_dir);
+      VersionText(), (*server)->grpc_address(),
+      flags.tls_certificate.empty() ? "without TLS" : "with TLS", (*server)->http_address(),
+      flags.threads, flags.data_dir.empty() ? "memory" : flags.data_dir);
   std::printf("softlookup-server ready grpc=%s http=%s\n", (*server)->grpc_address().c_str(),
               (*server)->http_address().c_str());
   std::fflush(stdout);

@@ -4,10 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <functional>
 #include <limits>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
 #include "server/admin/backup_directory.h"
+#include "server/admin/data_directory.h"
 #include "server/flag_text.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
@@ -64,46 +64,89 @@ ConnectionBounds ConnectionBoundsOf(const Flags& flags, std::size_t connections_
           .keepalive = absl::Seconds(flags.keepalive_seconds)};
 }
 
-// Warns if a start makes a new data directory of `directory`. That hides a wrong --data-dir. Says
-// nothing if the directory cannot be read: the start then fails, and says why.
-void WarnOfNewDataDirectory(const std::string& directory) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::exists(directory, error) && !fs::is_empty(directory, error) && !error) {
-    // A damaged data directory may lack some of its files, but not all.
-    for (const auto& entry : fs::directory_iterator(directory, error)) {
-      const std::string name = entry.path().filename().string();
-      if (name == "CURRENT" || name == "SYNCED" || name == "RESERVE" ||
-          name.starts_with("MANIFEST-") || name.ends_with(".sst")) {
-        return;
-      }
-    }
-    if (error) return;
-    spdlog::warn(
-        "{} has files, but none of a data directory: it becomes one; if stores should be there, "
-        "look at --data-dir and at what is mounted",
-        directory);
-    return;
+// Adds the certificates and the auth file that `flags` name to `files`. Passes what is in them to
+// the functions, at once and after each change.
+absl::Status AddSecurityFiles(const Flags& flags, std::function<void(TlsConfig)> use_tls,
+                              std::function<void(std::shared_ptr<const AuthRules>)> use_rules,
+                              FileWatcher& files) {
+  if (!flags.tls_certificate.empty()) {
+    std::vector<std::string> paths = {flags.tls_certificate, flags.tls_key};
+    if (!flags.tls_client_ca.empty()) paths.push_back(flags.tls_client_ca);
+    SOFTLOOKUP_RETURN_IF_ERROR(files.Add(
+        "the TLS certificate", std::move(paths),
+        [use_tls = std::move(use_tls)](const std::vector<std::string>& contents) -> absl::Status {
+          TlsConfig config{.certificate = contents[0], .private_key = contents[1]};
+          if (contents.size() > 2) config.client_ca = contents[2];
+          SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsConfig(config));
+          use_tls(std::move(config));
+          return absl::OkStatus();
+        }));
   }
-  if (error) return;
-  spdlog::warn(
-      "{} is empty: it becomes a new data directory; if stores should be there, look at "
-      "--data-dir and at what is mounted",
-      directory);
+  if (flags.auth.empty()) return absl::OkStatus();
+  return files.Add("the auth file", {flags.auth},
+                   [use_rules = std::move(use_rules),
+                    path = flags.auth](const std::vector<std::string>& contents) -> absl::Status {
+                     absl::StatusOr<std::shared_ptr<const AuthRules>> rules =
+                         AuthRules::Parse(contents[0]);
+                     if (!rules.ok()) {
+                       return absl::InvalidArgumentError(
+                           absl::StrCat("--auth ", path, ": ", rules.status().message()));
+                     }
+                     use_rules(*std::move(rules));
+                     return absl::OkStatus();
+                   });
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
+// Reads the certificates and the auth file, and returns what is wrong with them.
+absl::Status CheckSecurityFiles(const Flags& flags) {
+  FileWatcher files;
+  return AddSecurityFiles(
+      flags, [](TlsConfig) {}, [](std::shared_ptr<const AuthRules>) {}, files);
+}
+
+// Listens for gRPC. FAILED_PRECONDITION if that would let other machines in without asking who they
+// are.
+absl::StatusOr<std::unique_ptr<GrpcPort>> ListenForGrpc(const Flags& flags,
+                                                        std::size_t connections_max) {
+  auto port = std::make_unique<GrpcPort>(ConnectionBoundsOf(flags, connections_max));
+  const HostPort listen = *SplitHostPort(flags.listen);
+  if (const absl::Status bound = port->Bind(listen.host, listen.port); !bound.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("--listen: cannot listen on ", flags.listen, " for gRPC: ", bound.message()));
+  }
+  const bool is_safe = !flags.tls_certificate.empty() && !flags.auth.empty();
+  if (port->is_loopback() || is_safe || flags.insecure) return port;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--listen ", flags.listen,
+      " lets other machines in, so it takes --tls-certificate with --tls-key, and --auth "
+      "(`softlookup tls init` and `softlookup auth add` make them); or listen on 127.0.0.1; or "
+      "say --insecure if everybody on that network may do everything"));
+}
+
+// Checks that the data directory is one, or can become one. Warns if it becomes one.
+absl::Status CheckDataDirectory(const Flags& flags) {
+  if (flags.data_dir.empty()) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      const DataDirectoryState state,
+      InspectDataDirectory(flags.data_dir,
+                           {flags.backup_dir, flags.audit_log, flags.tls_certificate, flags.tls_key,
+                            flags.tls_client_ca, flags.auth}));
+  if (state == DataDirectoryState::kNew) WarnOfNewDataDirectory(flags.data_dir);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags,
+                                                   std::shared_ptr<EngineObserver> observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
   spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
   const EngineOptions options{.limits = flags.limits,
                               .compact_above = flags.compact_above,
+                              .observer = std::move(observer),
                               .thread_count = flags.threads,
                               .queries_per_pass_max = flags.share_queries,
                               .pass_wait_max = absl::Microseconds(flags.share_wait_us),
                               .kernel = choice.kernel};
   if (flags.data_dir.empty()) return Engine::Create(options);
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckIsNoBackup(flags.data_dir));
-  WarnOfNewDataDirectory(flags.data_dir);
   return Engine::Open(options, flags.data_dir);
 }
 
@@ -123,6 +166,9 @@ class LoadReport final : public LoadObserver {
   void OnDamage(const absl::Status& damage) override {
     spdlog::error("{}", std::string(damage.message()));
   }
+  void OnDiskKept(const absl::Status& why) override {
+    spdlog::warn("the disk of deleted stores is not freed: {}", std::string(why.message()));
+  }
   std::int64_t store_count() const { return store_count_; }
   std::uint64_t row_count() const { return row_count_; }
 
@@ -140,6 +186,9 @@ absl::Status Load(Engine& engine) {
   SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(report));
   spdlog::info("loaded {} stores with {} rows in {:.3f} s", report.store_count(),
                report.row_count(), absl::ToDoubleSeconds(absl::Now() - begin));
+  if (engine.stats().log_failed) {
+    spdlog::warn("writes are refused: the disk of the data directory is full or has failed");
+  }
   return absl::OkStatus();
 }
 
@@ -162,20 +211,24 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags,
-               std::size_t connections_max)
+Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+               std::unique_ptr<AuditLog> audit, std::unique_ptr<GrpcPort> grpc_port,
+               const Flags& flags)
     : audit_(std::move(audit)),
+      engine_log_(std::move(engine_log)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
       limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
       disk_watch_(ReaderOfDisks(flags)),
       backups_([this](const std::string& directory) { return engine_->CopyTo(directory); },
-               flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
+               [this] { return engine_->DamagedStores(); }, flags.backup_dir,
+               [this] { disk_watch_.ReadSoon(); }),
       service_({.calls = calls_,
                 .streams = streams_,
                 .limiters = limiters_,
                 .authenticator = authenticator_,
                 .observer = observer_,
+                .engine_log = *engine_log_,
                 .audit = audit_.get(),
                 .refusals = refusals_},
                *engine_, backups_, health_),
@@ -185,11 +238,11 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
                return MetricsPage(*engine_, observer_.metrics(), process_stats_,
                                   disk_watch_.latest(), health_.is_serving());
              }),
-      grpc_port_(ConnectionBoundsOf(flags, connections_max)),
+      grpc_port_(std::move(grpc_port)),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
             [this](const Rpc& rpc) { CountCancel(rpc, limiters_.connections); }) {
   limiters_.connections.set_cut(
-      [this](const std::string& peer, absl::string_view why) { grpc_port_.Cut(peer, why); });
+      [this](const std::string& peer, absl::string_view why) { grpc_port_->Cut(peer, why); });
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
@@ -200,18 +253,25 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
     spdlog::warn("serves at most {} connections: there are no more file descriptors (ulimit -n)",
                  connections_max);
   }
+  // What the flags alone refuse is refused before the data directory is made or changed.
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckSecurityFiles(flags));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcPort> grpc_port,
+                              ListenForGrpc(flags, connections_max));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckDataDirectory(flags));
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
                                 AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
+  const auto engine_log = std::make_shared<EngineLog>();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags, engine_log));
   std::unique_ptr<Server> server(
-      new Server(std::move(engine), std::move(audit), flags, connections_max));
+      new Server(std::move(engine), engine_log, std::move(audit), std::move(grpc_port), flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));
-  SOFTLOOKUP_RETURN_IF_ERROR(server->Listen(flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags));
 
+  server->grpc_address_ =
+      JoinHostPort(SplitHostPort(flags.listen)->host, server->grpc_port_->port());
   const HostPort http = *SplitHostPort(flags.http_listen);
   SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
   server->http_address_ = JoinHostPort(http.host, server->http_.port());
@@ -229,59 +289,31 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
 
 absl::Status Server::LoadSecurity(const Flags& flags) {
   if (!flags.tls_certificate.empty()) {
-    const bool has_client_ca = !flags.tls_client_ca.empty();
-    tls_ = std::make_shared<TlsCredentials>(/*clients_need_certificates=*/has_client_ca);
-    std::vector<std::string> paths = {flags.tls_certificate, flags.tls_key};
-    if (has_client_ca) paths.push_back(flags.tls_client_ca);
-    SOFTLOOKUP_RETURN_IF_ERROR(
-        files_.Add("the TLS certificate", std::move(paths),
-                   [this](const std::vector<std::string>& contents) -> absl::Status {
-                     TlsConfig config{.certificate = contents[0], .private_key = contents[1]};
-                     if (contents.size() > 2) config.client_ca = contents[2];
-                     SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsConfig(config));
-                     tls_->Set(std::move(config));
-                     return absl::OkStatus();
-                   }));
+    tls_ = std::make_shared<TlsCredentials>(
+        /*clients_need_certificates=*/!flags.tls_client_ca.empty());
   }
-  if (!flags.auth.empty()) {
-    SOFTLOOKUP_RETURN_IF_ERROR(files_.Add(
-        "the auth file", {flags.auth},
-        [this, path = flags.auth](const std::vector<std::string>& contents) -> absl::Status {
-          absl::StatusOr<std::shared_ptr<const AuthRules>> rules = AuthRules::Parse(contents[0]);
-          if (!rules.ok()) {
-            return absl::InvalidArgumentError(
-                absl::StrCat("--auth ", path, ": ", rules.status().message()));
-          }
-          authenticator_.SetRules(*std::move(rules));
-          streams_.Recheck();
-          return absl::OkStatus();
-        }));
-  }
+  SOFTLOOKUP_RETURN_IF_ERROR(AddSecurityFiles(
+      flags,
+      [this](TlsConfig config) {
+        if (const auto warning = ValidityWarning(config, absl::Now())) {
+          spdlog::warn("{}", *warning);
+        }
+        tls_->Set(std::move(config));
+      },
+      [this](std::shared_ptr<const AuthRules> rules) {
+        authenticator_.SetRules(std::move(rules));
+        streams_.Recheck();
+      },
+      files_));
   files_.Start(kFileInterval);
   return absl::OkStatus();
-}
-
-absl::Status Server::Listen(const Flags& flags) {
-  const HostPort listen = *SplitHostPort(flags.listen);
-  if (!grpc_port_.Bind(listen.host, listen.port).ok()) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
-  }
-  grpc_address_ = JoinHostPort(listen.host, grpc_port_.port());
-  const bool is_safe = tls_ != nullptr && !flags.auth.empty();
-  if (grpc_port_.is_loopback() || is_safe || flags.insecure) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "--listen ", flags.listen,
-      " lets other machines in, so it takes --tls-certificate with --tls-key, and --auth "
-      "(`softlookup tls init` and `softlookup auth add` make them); or listen on 127.0.0.1; or "
-      "say --insecure if everybody on that network may do everything"));
 }
 
 absl::Status Server::ServeGrpc(const Flags& flags) {
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::ServerCredentials> credentials = tls_;
   if (credentials == nullptr) credentials = grpc::InsecureServerCredentials();
-  grpc_port_.AddTo(builder, credentials);
+  grpc_port_->AddTo(builder, credentials);
   // gRPC's limit is above the server's, so that a message slightly too large still gets the
   // server's own error. MessageReceiver::Receive() checks the server's limit.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
@@ -294,7 +326,7 @@ absl::Status Server::ServeGrpc(const Flags& flags) {
                                .Resize(static_cast<std::size_t>(2 * flags.request_bytes_max)));
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
   SOFTLOOKUP_RETURN_IF_ERROR(rpcs_.Start(builder, threads));
-  return grpc_port_.Start();
+  return grpc_port_->Start();
 }
 
 void Server::Reload() {
@@ -304,7 +336,7 @@ void Server::Reload() {
 
 void Server::Stop(absl::Duration grace) {
   health_.SetServing(false);
-  grpc_port_.Stop();
+  grpc_port_->Stop();
   const absl::Time deadline = absl::Now() + grace;
   streams_.Drain();
   // gRPC cancels a call that comes while gRPC begins to shut down, and a client might not retry

@@ -16,6 +16,7 @@
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
 #include "server/observability/disk_watch.h"
+#include "server/observability/engine_log.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
 #include "server/rpc/call_auditor.h"
@@ -43,10 +44,10 @@ class Server {
   //
   // UNAVAILABLE: the server cannot listen, or cannot open the audit log.
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
-  // FAILED_PRECONDITION: the data directory is a backup, or `flags.insecure` is not set and other
-  // machines could connect without TLS or without auth rules.
-  // INTERNAL: gRPC does not start.
-  // Also the errors of ChooseKernel, Engine::Open and Engine::Load.
+  // FAILED_PRECONDITION: the data directory is none and cannot become one (InspectDataDirectory),
+  // or `flags.insecure` is not set and other machines could connect without TLS or without auth
+  // rules. INTERNAL: gRPC does not start. Also the errors of ChooseKernel, Engine::Open and
+  // Engine::Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
   // The addresses that the server listens on, as HOST:PORT with the ports in use.
@@ -65,15 +66,16 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags,
-         std::size_t connections_max);
+  // `engine_log` is the observer of `engine`. `grpc_port` must be bound.
+  Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+         std::unique_ptr<AuditLog> audit, std::unique_ptr<GrpcPort> grpc_port, const Flags& flags);
 
   // Loads the certificates and the auth file, and starts to watch them for changes.
   absl::Status LoadSecurity(const Flags& flags);
-  absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
 
   const std::unique_ptr<AuditLog> audit_;  // Null: there is none.
+  const std::shared_ptr<EngineLog> engine_log_;
   LineLimiter refusals_{kRefusalLinesPerSecondMax};
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
@@ -94,7 +96,7 @@ class Server {
   AdminPages pages_;
   HttpServer http_{[this](const std::string& request) { return pages_.Answer(request); }};
   FileWatcher files_;
-  GrpcPort grpc_port_;
+  const std::unique_ptr<GrpcPort> grpc_port_;
   RpcServer rpcs_;  // Destroyed before the members above: its calls use them.
   std::string grpc_address_;
   std::string http_address_;

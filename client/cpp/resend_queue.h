@@ -76,6 +76,10 @@ class ResendQueue {
   // AppendSummary::outage.
   void BeginReconnection(const absl::Status& failure) {
     ++acknowledged_.reconnections;
+    SetOutage(failure);
+  }
+  // As BeginReconnection(), but counts none.
+  void SetOutage(const absl::Status& failure) {
     if (!empty()) acknowledged_.outage = failure;
   }
 

@@ -4,13 +4,26 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cpp/append_text.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/status_macros.h"
+#include "client/cpp/tls_failure.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::client_internal {
+namespace {
+
+// Whether the call of `context` ended with `status` for lack of a connection, and waiting for one
+// may help.
+bool IsUnreachable(const absl::Status& status, const grpc::ClientContext& context) {
+  return absl::IsUnavailable(status) && ErrorReason(status).empty() &&
+         !Pushback(context).has_value() && TlsFailureOf(status) == TlsFailure::kNone;
+}
+
+}  // namespace
 
 ResumingPipeline::ResumingPipeline(Peer peer, const AppendStreamOptions& options,
                                    v1::Writer resumed_from)
@@ -68,16 +81,23 @@ AppendSummary ResumingPipeline::acknowledged() const {
 
 void ResumingPipeline::Run() {
   absl::Status failure;
-  // True if Reposition() has succeeded since the last StreamAppend call, so that the next one may
-  // begin. True at first, because Client::OpenAppendStream() asked the server for that sequence.
-  bool positioned = true;
+  // Client::OpenAppendStream() has asked the server for the writer's last sequence.
+  Step step = Step::kStream;
   while (AwaitWork()) {
+    // If the connection broke while all was acknowledged, an outage begins with the next request.
+    if (step != Step::kStream && outage_.begin == absl::InfiniteFuture()) BeginOutage();
     grpc::ClientContext context;
     peer_.token.AddTo(&context);
     SetCall(&context);
-    absl::Status status = positioned ? Stream(&context) : Reposition(&context);
+    absl::Status status = step == Step::kStream ? Stream(&context) : Reposition(step, &context);
     SetCall(nullptr);
-    positioned = status.ok() && !positioned;
+    if (step == Step::kAsk && IsUnreachable(status, context)) {
+      ReportOutage(status);
+      step = Step::kAskAgain;
+      continue;
+    }
+    if (status.ok() && outage_.failures == 0) outage_ = {};  // The server was there all along.
+    step = status.ok() && step != Step::kStream ? Step::kStream : Step::kAsk;
     if (!status.ok() && !AwaitRetry(status, context)) {
       failure = std::move(status);
       break;
@@ -112,14 +132,25 @@ absl::Status ResumingPipeline::Stream(grpc::ClientContext* context) {
   }
   const auto stream = peer_.stub->StreamAppend(context);
   std::thread reader([&] { Receive(context, stream.get()); });
+  // Only an outage bounds the call. gRPC cannot put off a deadline once an acknowledgement comes.
+  bool outlasted = false;
+  std::thread timer;
+  if (OutageEnd() != absl::InfiniteFuture()) {
+    timer = std::thread([&] { outlasted = EndWithOutage(context); });
+  }
   Send(stream.get());
   reader.join();
+  if (timer.joinable()) timer.join();
   absl::Status status = FromGrpcStatus(stream->Finish());
   absl::MutexLock lock(&mutex_);
   if (!wrong_answer_.ok()) return wrong_answer_;
   // Once all is acknowledged, it does not matter how the connection ended.
   if (finishing_ && queue_.empty()) return absl::OkStatus();
-  return status.ok() ? EndedEarly() : status;
+  if (status.ok()) return EndedEarly();
+  if (outlasted) return Unanswered();
+  if (absl::IsDeadlineExceeded(status) && outage_.failures > 0) return WithCause(status);
+  last_failure_ = status;
+  return status;
 }
 
 void ResumingPipeline::Send(ServerStream* stream) {
@@ -161,33 +192,70 @@ void ResumingPipeline::Receive(grpc::ClientContext* context, ServerStream* strea
   reading_ended_ = true;
 }
 
-absl::Status ResumingPipeline::Reposition(grpc::ClientContext* context) {
+bool ResumingPipeline::EndWithOutage(grpc::ClientContext* context) {
+  absl::MutexLock lock(&mutex_);
+  const auto is_over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return reading_ended_ ||
+           queue_.acknowledged().acknowledged_requests > outage_.acknowledged_requests;
+  };
+  if (mutex_.AwaitWithDeadline(absl::Condition(&is_over), OutageEnd())) return false;
+  context->TryCancel();
+  return true;
+}
+
+absl::Status ResumingPipeline::Reposition(Step step, grpc::ClientContext* context) {
   const absl::Time deadline =
       std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
   context->set_deadline(absl::ToChronoTime(deadline));
-  // The call must wait for a connection: without a waiting call, a channel tries to connect only
-  // every few seconds.
-  context->set_wait_for_ready(true);
+  // A call that fails at once tells why there is no connection. But without a waiting call, a
+  // channel tries to connect only every few seconds.
+  context->set_wait_for_ready(step == Step::kAskAgain);
   v1::GetWriterRequest request;
   request.set_store(peer_.store);
   request.set_writer(options().writer);
   v1::Writer answer;
   const absl::Status status = FromGrpcStatus(peer_.stub->GetWriter(context, request, &answer));
-  if (absl::IsDeadlineExceeded(status) && deadline < peer_.deadline) {
-    return absl::UnavailableError("the server cannot be reached or does not answer");
+  if (absl::IsDeadlineExceeded(status)) {
+    return deadline < peer_.deadline ? Unanswered() : WithCause(status);
   }
-  CLIENT_ASSIGN_OR_RETURN(
-      const v1::Writer writer,
-      KnownOrNewWriter(options().writer,
-                       status.ok() ? absl::StatusOr<v1::Writer>(answer) : status));
+  const auto writer =
+      KnownOrNewWriter(options().writer, status.ok() ? absl::StatusOr<v1::Writer>(answer) : status);
+  if (!writer.ok()) {
+    last_failure_ = writer.status();
+    return last_failure_;
+  }
   absl::MutexLock lock(&mutex_);
-  return queue_.Rewind(writer.last_sequence());
+  return queue_.Rewind(writer->last_sequence());
+}
+
+void ResumingPipeline::BeginOutage() {
+  outage_ = {.begin = absl::Now(), .acknowledged_requests = acknowledged().acknowledged_requests};
+}
+
+void ResumingPipeline::ReportOutage(const absl::Status& failure) {
+  AppendSummary summary;
+  {
+    absl::MutexLock lock(&mutex_);
+    queue_.SetOutage(failure);
+    summary = queue_.acknowledged();
+  }
+  Report(summary);
+}
+
+absl::Status ResumingPipeline::Unanswered() const {
+  return WithCause(absl::UnavailableError("the server cannot be reached or does not answer"));
+}
+
+absl::Status ResumingPipeline::WithCause(const absl::Status& error) const {
+  if (last_failure_.ok()) return error;
+  return AppendText(error, absl::StrCat("; before that: ", last_failure_.message()));
 }
 
 bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context) {
   AppendSummary summary = acknowledged();
-  if (outage_.failures == 0 || outage_.acknowledged_requests < summary.acknowledged_requests) {
-    outage_ = {.begin = absl::Now(), .acknowledged_requests = summary.acknowledged_requests};
+  if (outage_.begin == absl::InfiniteFuture() ||
+      outage_.acknowledged_requests < summary.acknowledged_requests) {
+    BeginOutage();
   }
   RetryOptions retry = peer_.retry;
   retry.attempts_max = std::numeric_limits<int>::max();
@@ -206,9 +274,7 @@ bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::Clien
   return !cancelled_;
 }
 
-absl::Time ResumingPipeline::OutageEnd() const {
-  return outage_.failures == 0 ? absl::InfiniteFuture() : outage_.begin + options().outage_max;
-}
+absl::Time ResumingPipeline::OutageEnd() const { return outage_.begin + options().outage_max; }
 
 void ResumingPipeline::SetCall(grpc::ClientContext* context) {
   absl::MutexLock lock(&mutex_);

@@ -24,7 +24,8 @@ namespace softlookup::client_internal {
 //
 // The caller's thread fills the queue. A worker thread makes the calls, one after another. A
 // StreamAppend call sends the queue's requests. After it fails, a GetWriter call asks which of them
-// the server has. While the worker writes requests, a reader thread reads the acknowledgements.
+// the server has. In an outage, a timer thread ends a StreamAppend call that gets no answer. While
+// the worker writes requests, a reader thread reads the acknowledgements.
 class ResumingPipeline final : public AppendPipeline {
  public:
   // The server, and what calls to it need.
@@ -49,11 +50,18 @@ class ResumingPipeline final : public AppendPipeline {
  private:
   using ServerStream = grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>;
 
-  // A series of failures with no acknowledgement between them. Used by the worker's thread only.
+  // A series of failures with no acknowledgement between them. Only the worker's thread changes it.
   struct Outage {
     int failures = 0;
-    absl::Time begin;                         // Time of the first failure.
-    std::uint64_t acknowledged_requests = 0;  // As of the first failure.
+    absl::Time begin = absl::InfiniteFuture();  // InfiniteFuture: there is no outage.
+    std::uint64_t acknowledged_requests = 0;    // As of its begin.
+  };
+
+  // The worker's next call.
+  enum class Step {
+    kStream,    // StreamAppend: the queue stands where the server does.
+    kAsk,       // GetWriter, which fails at once if the server cannot be reached, and says why.
+    kAskAgain,  // GetWriter, which waits for a connection.
   };
 
   // Makes the calls and sets result_. Runs on the worker's thread.
@@ -70,13 +78,26 @@ class ResumingPipeline final : public AppendPipeline {
   // Reads acknowledgements until the call ends. Cancels the call if one of them is wrong. Runs on
   // the reader's thread.
   void Receive(grpc::ClientContext* context, ServerStream* stream);
-  // Asks the server for the writer's last sequence and rewinds the queue to it.
-  absl::Status Reposition(grpc::ClientContext* context);
+  // Cancels the call of `context` once the outage has lasted for outage_max. Returns sooner if an
+  // acknowledgement ends the outage, or if the call ends. Returns whether it cancelled the call.
+  bool EndWithOutage(grpc::ClientContext* context);
+  // Asks the server for the writer's last sequence and rewinds the queue to it. `step` is kAsk or
+  // kAskAgain.
+  absl::Status Reposition(Step step, grpc::ClientContext* context);
+  // Begins an outage now.
+  void BeginOutage();
+  // Tells the caller of an outage whose cause is `failure`, before the attempt that waits for its
+  // end.
+  void ReportOutage(const absl::Status& failure);
+  // The error of a call that got no answer in time, with its cause.
+  absl::Status Unanswered() const;
+  // Returns `error` with the message of last_failure_ added, if there is one.
+  absl::Status WithCause(const absl::Status& error) const;
   // Counts and reports a reconnection, then waits until the next attempt may be made. The call of
   // `context` ended with `failure`. False if no attempt may be made, then without a report, or if
   // the stream is cancelled. If it was cancelled before the call, reports nothing.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
-  // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
+  // Returns when the outage will have lasted for outage_max; InfiniteFuture if there is none.
   absl::Time OutageEnd() const;
   // Names the call that Cancel() must cancel: that of `context`, or none if `context` is null. If
   // the stream is already cancelled, cancels that call at once.
@@ -85,6 +106,7 @@ class ResumingPipeline final : public AppendPipeline {
   const Peer peer_;
   const v1::Writer resumed_from_;
   Outage outage_;
+  absl::Status last_failure_;  // The last one that tells a cause. Only the worker's thread uses it.
 
   mutable absl::Mutex mutex_;
   ResendQueue queue_ ABSL_GUARDED_BY(mutex_);

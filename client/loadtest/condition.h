@@ -36,6 +36,8 @@ class Condition {
   std::string Describe(const LoadResult& result) const;
 
   const std::string& text() const { return text_; }
+  // Whether the comparison is "=" or "==".
+  bool is_equality() const { return comparison_ == Comparison::kEqual; }
   // The figure's name, such as "p99".
   const std::string& figure() const { return figure_; }
   // The bound, in the unit of FigureOf().

@@ -75,7 +75,13 @@ absl::Status CheckInput(const AppendCommandFlags& flags) {
 absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckInput(flags));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(flags.store, &client));
+  const absl::StatusOr<v1::Store> found = GetWholeStore(flags.store, &client);
+  if (absl::IsNotFound(found.status())) {
+    return Annotate(found.status(),
+                    "`softlookup store create` or `softlookup import` makes a store");
+  }
+  CLIENT_RETURN_IF_ERROR(found.status());
+  const v1::Store& store = *found;
   if (!flags.input.words.empty()) {
     CLIENT_RETURN_IF_ERROR(CheckIsWordStore(store, flags.any_store));
   }
@@ -106,7 +112,8 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       "The server takes or refuses a request as a whole. A request has at most --batch-rows rows,\n"
       "and either all of them have ids or none has. So where --ids has - in places, each run of\n"
       "rows with ids, or without, is a request of its own. If a request fails, the rows of those\n"
-      "before it stay written.\n\n"
+      "before it stay written. So --on-conflict is also about ids of earlier requests of this\n"
+      "input. Within a request, an id that stands twice is an error.\n\n"
       "Ctrl-C or SIGTERM ends the command, which then says how to append the rest. Without\n"
       "--writer, it first waits until the server has acknowledged the rows already sent. A second\n"
       "signal ends it at once.");

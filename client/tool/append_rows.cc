@@ -1,5 +1,7 @@
 #include "client/tool/append_rows.h"
 
+#include <google/protobuf/repeated_field.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -75,6 +78,24 @@ std::uint32_t RowsOf(const v1::AppendRequest& request) {
   return std::max(request.keys().rows(), request.inputs().rows());
 }
 
+// Counts the rows that have the id of an earlier row of the input. Keeps all ids.
+class IdCounter {
+ public:
+  // Takes the ids of the input's next rows. Does not count the first `skipped` of them.
+  void Add(const google::protobuf::RepeatedField<std::uint64_t>& ids, std::uint64_t skipped) {
+    for (int i = 0; i < ids.size(); ++i) {
+      const bool is_new = seen_.insert(ids[i]).second;
+      if (!is_new && static_cast<std::uint64_t>(i) >= skipped) ++repeated_;
+    }
+  }
+
+  std::uint64_t repeated() const { return repeated_; }
+
+ private:
+  absl::flat_hash_set<std::uint64_t> seen_;
+  std::uint64_t repeated_ = 0;
+};
+
 class Sender {
  public:
   Sender(const AppendFlags& flags, AppendStream stream, const InterruptGuard& interrupt,
@@ -84,7 +105,12 @@ class Sender {
         interrupt_(interrupt),
         resume_flags_(resume_flags),
         rows_to_skip_(flags.writer.empty() ? flags.skip_rows
-                                           : stream_.resumed_from().last_sequence()) {}
+                                           : stream_.resumed_from().last_sequence()) {
+    const v1::OnConflict on_conflict = FromWord<v1::OnConflict>(flags.on_conflict);
+    if (on_conflict == v1::ON_CONFLICT_REPLACE || on_conflict == v1::ON_CONFLICT_SKIP) {
+      ids_.emplace();
+    }
+  }
 
   // Sends the rows after the first rows_to_skip(), up to an error of the input or a signal. Waits
   // until the rows sent are acknowledged; with a writer, only until a signal comes.
@@ -111,6 +137,12 @@ class Sender {
   }
 
   std::uint64_t rows_to_skip() const { return rows_to_skip_; }
+
+  // As AppendReport::repeated_ids, of the rows sent so far.
+  std::optional<std::uint64_t> repeated_ids() const {
+    if (!ids_.has_value()) return std::nullopt;
+    return ids_->repeated();
+  }
 
  private:
   // Adds to `error` how to append the rows that are not yet written. Adds nothing to a UsageError,
@@ -168,6 +200,9 @@ class Sender {
   absl::Status Send(v1::AppendRequest request) {
     std::uint64_t first_row = rows_read_;
     rows_read_ += RowsOf(request);
+    if (ids_.has_value()) {
+      ids_->Add(request.ids(), rows_to_skip_ - std::min(rows_to_skip_, first_row));
+    }
     if (rows_read_ <= rows_to_skip_) return absl::OkStatus();
     // The rows to skip end inside `request`, because --skip-rows says so, or because an earlier run
     // cut the rows differently.
@@ -222,6 +257,7 @@ class Sender {
   const std::uint64_t rows_to_skip_;
   std::vector<std::uint64_t> first_rows_;  // For each request sent: its first row in the input.
   std::uint64_t rows_read_ = 0;
+  std::optional<IdCounter> ids_;  // Unset if the server refuses repeated ids.
   bool input_ended_ = false;
 };
 
@@ -241,8 +277,8 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->needs(ids);
   command
       ->add_option("--labels", flags->labels,
-                   "File with one line per row: its labels, separated by commas; a quoted label is "
-                   "a JSON string")
+                   "File with one line per row: labels between commas; a quoted one is JSON "
+                   "(default: no labels)")
       ->type_name("FILE");
   command
       ->add_option("--batch-rows", flags->batch_rows,
@@ -257,12 +293,13 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
   command
       ->add_option("--writer", flags->writer,
-                   "Name of this input: if the same command is run again, it appends only the "
-                   "missing rows")
+                   "Name of this input; the same command, run again, appends only missing rows "
+                   "(default: none)")
       ->type_name("NAME");
   command
       ->add_option("--skip-rows", flags->skip_rows,
-                   "Leave out the first N rows of the input and of its --ids and --labels")
+                   "Leave out the first N rows of the input and of its --ids and --labels (default "
+                   "0)")
       ->type_name("N")
       ->excludes("--writer");
 }
@@ -300,6 +337,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
   progress.Begin(rows.row_count, report.skipped_rows);
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));
   report.elapsed = absl::Now() - start;
+  report.repeated_ids = sender.repeated_ids();
   return report;
 }
 
@@ -319,6 +357,12 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
         "--writer\n",
         Counted(report.skipped_rows, "row"), TerminalText(flags.writer));
   }
+  if (report.repeated_ids.value_or(0) > 0) {
+    const bool skipped = FromWord<v1::OnConflict>(flags.on_conflict) == v1::ON_CONFLICT_SKIP;
+    *session.err << "softlookup: " << Counted(*report.repeated_ids, "row")
+                 << (skipped ? " left out: earlier rows of the input have their ids\n"
+                             : " replaced earlier rows of the input, which had their ids\n");
+  }
   if (session.json) {
     Json json = {{"store", store.name()}};
     if (report.created.has_value()) json["created"] = *report.created;
@@ -326,6 +370,7 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
     if (!flags.writer.empty()) {
       json["reconnections"] = summary.reconnections;
     }
+    if (report.repeated_ids.has_value()) json["repeated_ids"] = *report.repeated_ids;
     json.update({{"rows", summary.acknowledged_rows},
                  {"seconds", seconds},
                  {"rows_per_second", rows_per_second},

@@ -52,6 +52,9 @@ struct AppendReport {
   std::uint64_t skipped_rows = 0;  // Rows at the input's start that were not sent.
   absl::Duration elapsed;
   std::optional<bool> created;  // Set by import: whether it created the store.
+  // Rows sent whose id an earlier row of the input has, too. Set if --on-conflict is replace or
+  // skip. Otherwise the server refuses such rows.
+  std::optional<std::uint64_t> repeated_ids;
 };
 
 // Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the
@@ -79,10 +82,11 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         std::string_view resume_flags);
 
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
-// "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if
-// `report.created` is set, "reconnections" with a writer, "skipped_rows" with a writer or with
-// --skip-rows above 0. If all rows of the input had been sent before, says so on session.err: the
-// writer's name may be that of another input. `store` is the store as it was before the append.
+// "repeated_ids"?, "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" and
+// "repeated_ids" are there if `report` has them, "reconnections" with a writer, "skipped_rows" with
+// a writer or with --skip-rows above 0. Says on session.err how many ids were repeated. If all rows
+// of the input had been sent before, says so on session.err: the writer's name may be that of
+// another input. `store` is the store as it was before the append.
 void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
                  const Session& session);
 

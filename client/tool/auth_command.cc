@@ -3,14 +3,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/nearest_name.h"
 #include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
+#include "client/output/table.h"
 #include "client/tool/auth_file.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -43,7 +47,9 @@ struct AddFlags {
 
 absl::StatusOr<Identity> IdentityOf(const AddFlags& flags) {
   if (flags.roles.size() != flags.stores.size()) {
-    return UsageError("--role and --stores come in pairs");
+    return UsageError(absl::StrCat("each --role needs a --stores, but there are ",
+                                   flags.roles.size(), " and ", flags.stores.size(),
+                                   "; for example --role read --stores 'acme/*'"));
   }
   Identity identity{.name = flags.name, .certificate_name = flags.certificate_name};
   for (std::size_t i = 0; i < flags.roles.size(); ++i) {
@@ -87,8 +93,9 @@ absl::Status ReportPresent(const AddFlags& flags, const Session& session) {
   if (flags.token_out.has_value() && !fs::exists(*flags.token_out, error)) {
     if (error) return InputError(*flags.token_out, error.message());
     return InputError(*flags.token_out,
-                      absl::StrCat("is missing, and its token cannot be recovered; remove ",
-                                   flags.name, " from ", flags.file, " and add it again"));
+                      absl::StrCat("is missing, and its token cannot be recovered; `softlookup "
+                                   "auth remove ",
+                                   flags.file, " ", flags.name, "`, then add it again"));
   }
   if (session.json) PrintJson({{"name", flags.name}, {"added", false}}, session.out);
   *session.err << TerminalText(flags.file) << " has an identity " << flags.name
@@ -140,6 +147,94 @@ absl::Status Add(const AddFlags& flags, const Session& session) {
   return absl::OkStatus();
 }
 
+// "write acme/*, read *", or "none".
+std::string GrantsText(const Json& identity) {
+  if (identity["grants"].empty()) return "none";
+  return absl::StrJoin(identity["grants"], ", ", [](std::string* text, const Json& grant) {
+    absl::StrAppend(text, grant["role"].get<std::string>(), " ",
+                    grant["stores"].get<std::string>());
+  });
+}
+
+// "token, certificate ingest.acme".
+std::string CredentialsText(const Json& identity) {
+  std::vector<std::string> credentials;
+  if (identity["has_token"].get<bool>()) credentials.emplace_back("token");
+  if (identity.contains("certificate_name")) {
+    credentials.push_back(
+        absl::StrCat("certificate ", identity["certificate_name"].get<std::string>()));
+  }
+  return absl::StrJoin(credentials, ", ");
+}
+
+// "stores 3, store_bytes 1000000", or "none".
+std::string LimitsText(const Json& identity) {
+  if (!identity.contains("limits") || identity["limits"].empty()) return "none";
+  std::vector<std::string> limits;
+  for (const auto& [name, limit] : identity["limits"].items()) {
+    limits.push_back(absl::StrCat(name, " ", limit.dump()));
+  }
+  return absl::StrJoin(limits, ", ");
+}
+
+absl::Status ListIdentities(const std::string& file, const Session& session) {
+  std::string text;
+  CLIENT_RETURN_IF_ERROR(
+      ReadFile(file, [&](std::string_view part) { text.append(part.data(), part.size()); }));
+  const absl::StatusOr<Json> identities = IdentitiesOf(text);
+  if (!identities.ok()) return FileError(file, identities.status());
+  if (session.json) {
+    PrintJson({{"identities", *identities}}, session.out);
+    return absl::OkStatus();
+  }
+  output::Table table({{.title = "name"},
+                       {.title = "roles"},
+                       {.title = "known by", .rank = 2},
+                       {.title = "limits", .rank = 1}});
+  for (const Json& identity : *identities) {
+    table.AddRow({identity["name"].get<std::string>(), GrantsText(identity),
+                  CredentialsText(identity), LimitsText(identity)});
+  }
+  session.Print(&table);
+  return absl::OkStatus();
+}
+
+// Returns "; did you mean NAME?" with the name in the auth file's `text` that is nearest to `name`,
+// or "" if none is near.
+std::string NearIdentity(const std::string& name, const std::string& text) {
+  std::vector<std::string> names;
+  if (const absl::StatusOr<Json> identities = IdentitiesOf(text); identities.ok()) {
+    for (const Json& identity : *identities) names.push_back(identity["name"].get<std::string>());
+  }
+  return cli::Suggestion(name, names);
+}
+
+absl::Status RemoveIdentity(const std::string& file, const std::string& name,
+                            const Session& session) {
+  if (std::error_code error; !fs::exists(file, error)) {
+    return InputError(file, error ? error.message() : "No such file or directory");
+  }
+  bool lost_admin = false;
+  CLIENT_RETURN_IF_ERROR(EditFile(file, [&](std::string text) -> absl::StatusOr<std::string> {
+    const absl::StatusOr<std::string> edited = WithoutIdentity(text, name);
+    if (!edited.ok()) {
+      const absl::Status error = FileError(file, edited.status());
+      const std::string near = NearIdentity(name, text);
+      return near.empty() ? error : Annotate(error, near.substr(2));
+    }
+    lost_admin = HasAdmin(text) && !HasAdmin(*edited);
+    return edited;
+  }));
+  if (session.json) PrintJson({{"name", name}, {"removed", true}}, session.out);
+  *session.err << "removed " << TerminalText(name) << " from " << TerminalText(file) << "\n";
+  if (lost_admin) {
+    *session.err << "softlookup: " << TerminalText(file)
+                 << " has no admin any more, so nobody can make backups: `softlookup auth add` "
+                    "with --role admin --stores '*' adds one\n";
+  }
+  return absl::OkStatus();
+}
+
 void AddLimits(CLI::App* command, AddFlags* flags) {
   const auto add = [&](const char* name, std::optional<std::uint64_t>* limit, const char* help) {
     // What the server takes of an auth file: numbers that JSON keeps exactly.
@@ -163,7 +258,7 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
 
 void AddAuthCommands(CLI::App* app, Session* session) {
   CLI::App* auth = app->add_subcommand(
-      "auth", "Edit the auth file, which tells softlookup-server --auth who may do what");
+      "auth", "Edit or list the auth file, which tells softlookup-server --auth who may do what");
   auth->require_subcommand(1);
 
   auto flags = std::make_shared<AddFlags>();
@@ -191,7 +286,8 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember(AuthRoles()));
   add->add_option("--stores", flags->stores,
-                  "Stores that the role is for: a store's name, a prefix that ends in /*, or *")
+                  "Stores that the role is for: a store's name, a prefix that ends in '/*', or "
+                  "'*', in quotes")
       ->required()
       ->allow_extra_args(false)
       ->type_name("PATTERN");
@@ -206,6 +302,25 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->type_name("FILE");
   AddLimits(add, flags.get());
   add->callback([=] { session->run = [=] { return Add(*flags, *session); }; });
+
+  auto file = std::make_shared<std::string>();
+  CLI::App* list =
+      auth->add_subcommand("list", "List the identities of an auth file; needs no server");
+  list->footer(
+      "For each identity: its roles and the stores they are for, whether a token or the name in a\n"
+      "client certificate tells who it is, and its limits. Shows no token, and no hash of one.");
+  list->add_option("FILE", *file, "The auth file")->required();
+  list->callback([=] { session->run = [=] { return ListIdentities(*file, *session); }; });
+
+  auto name = std::make_shared<std::string>();
+  CLI::App* remove =
+      auth->add_subcommand("remove", "Remove an identity from an auth file; needs no server");
+  remove->footer(
+      "The file keeps its owner and mode. A running server reads the changed file within 10\n"
+      "seconds, or at once on SIGHUP. It then refuses the identity's token and certificate.");
+  remove->add_option("FILE", *file, "The auth file")->required();
+  remove->add_option("NAME", *name, "Name of the identity, as `auth list` shows it")->required();
+  remove->callback([=] { session->run = [=] { return RemoveIdentity(*file, *name, *session); }; });
 }
 
 }  // namespace softlookup::tool

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -49,14 +50,15 @@ bool IsPattern(absl::string_view stores) {
 absl::Status ValidateGrant(const Grant& grant) {
   if (std::find(AuthRoles().begin(), AuthRoles().end(), grant.role) == AuthRoles().end()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a role is one of ", absl::StrJoin(AuthRoles(), ", "), ", not \"", grant.role, "\""));
+        "--role takes one of ", absl::StrJoin(AuthRoles(), ", "), ", not \"", grant.role, "\""));
   }
   if (!IsPattern(grant.stores)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "stores are a store's name, a prefix that ends in /*, or *, not \"", grant.stores, "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--stores takes a store's name, a prefix that ends in /*, or *, not \"",
+                     grant.stores, "\""));
   }
   if (grant.role == "admin" && grant.stores != "*") {
-    return absl::InvalidArgumentError("the role admin is for all stores: *");
+    return absl::InvalidArgumentError("--role admin is for all stores: it needs --stores '*'");
   }
   return absl::OkStatus();
 }
@@ -80,6 +82,55 @@ absl::StatusOr<Json> ParseFile(const std::string& text) {
     return absl::InvalidArgumentError("is not an auth file: it has no list \"identities\"");
   }
   return file;
+}
+
+std::string TextOf(const Json& file) {
+  return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+bool HasText(const Json& json, const char* key) {
+  return json.is_object() && json.contains(key) && json[key].is_string();
+}
+
+// Returns `identity` as IdentitiesOf() does. `where` is its place in the file.
+absl::StatusOr<Json> Listed(const std::string& where, const Json& identity) {
+  const auto wrong = [&](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(where, " ", what));
+  };
+  if (!HasText(identity, "name")) return wrong("has no name");
+  constexpr std::array<std::string_view, 5> kMembers = {"name", "token_sha256", "certificate_name",
+                                                        "grants", "limits"};
+  for (const auto& [member, value] : identity.items()) {
+    if (std::find(kMembers.begin(), kMembers.end(), member) == kMembers.end()) {
+      return wrong(absl::StrCat("has an unknown member \"", member, "\""));
+    }
+  }
+  Json listed = {{"name", identity["name"]}, {"has_token", identity.contains("token_sha256")}};
+  if (HasText(identity, "certificate_name")) {
+    listed["certificate_name"] = identity["certificate_name"];
+  }
+  if (!identity.contains("grants") || !identity["grants"].is_array()) {
+    return wrong("has no list \"grants\"");
+  }
+  listed["grants"] = Json::array();
+  for (const Json& grant : identity["grants"]) {
+    if (!HasText(grant, "role") || !HasText(grant, "stores")) {
+      return wrong("has a grant without \"role\" and \"stores\"");
+    }
+    if (std::find(AuthRoles().begin(), AuthRoles().end(), grant["role"]) == AuthRoles().end()) {
+      return wrong(absl::StrCat("has the role ", grant["role"].dump(), ", which is none of ",
+                                absl::StrJoin(AuthRoles(), ", ")));
+    }
+    listed["grants"].push_back({{"role", grant["role"]}, {"stores", grant["stores"]}});
+  }
+  if (!identity.contains("limits")) return listed;
+  const Json& limits = identity["limits"];
+  if (!limits.is_object()) return wrong("has \"limits\" that are not an object");
+  for (const auto& [name, limit] : limits.items()) {
+    if (!limit.is_number()) return wrong("has a limit that is not a number");
+    listed["limits"][name] = limit;
+  }
+  return listed;
 }
 
 bool HasMember(const Json& identity, const char* key, const std::string& value) {
@@ -126,7 +177,43 @@ absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity
     }
   }
   file["identities"].push_back(IdentityJson(identity));
-  return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return TextOf(file);
+}
+
+absl::StatusOr<std::string> WithoutIdentity(const std::string& text, const std::string& name) {
+  CLIENT_ASSIGN_OR_RETURN(Json file, ParseFile(text));
+  Json kept = Json::array();
+  for (const Json& identity : file["identities"]) {
+    if (!HasMember(identity, "name", name)) kept.push_back(identity);
+  }
+  if (kept.size() == file["identities"].size()) {
+    return absl::NotFoundError(absl::StrCat("has no identity ", name));
+  }
+  file["identities"] = std::move(kept);
+  return TextOf(file);
+}
+
+bool HasAdmin(const std::string& text) {
+  const absl::StatusOr<Json> file = ParseFile(text);
+  if (!file.ok()) return false;
+  for (const Json& identity : (*file)["identities"]) {
+    if (!identity.is_object() || !identity.contains("grants")) continue;
+    for (const Json& grant : identity["grants"]) {
+      if (HasMember(grant, "role", "admin")) return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<Json> IdentitiesOf(const std::string& text) {
+  CLIENT_ASSIGN_OR_RETURN(const Json file, ParseFile(text));
+  Json list = Json::array();
+  for (const Json& identity : file["identities"]) {
+    CLIENT_ASSIGN_OR_RETURN(Json listed,
+                            Listed(absl::StrCat("identities[", list.size(), "]"), identity));
+    list.push_back(std::move(listed));
+  }
+  return list;
 }
 
 absl::StatusOr<std::string> NewToken() {

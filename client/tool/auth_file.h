@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/output/json.h"
 
 namespace softlookup::tool {
 
@@ -44,6 +45,21 @@ absl::StatusOr<bool> HasIdentity(const std::string& text, const std::string& nam
 // is not an auth file; AlreadyExists if an identity has the same name or the same certificate's
 // name.
 absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity& identity);
+
+// Returns the auth file's `text` without the identity `name`. The rest stays as WithIdentity()
+// says, even what the server would refuse. InvalidArgument if `text` is not an auth file; NotFound
+// if no identity has this name.
+absl::StatusOr<std::string> WithoutIdentity(const std::string& text, const std::string& name);
+
+// Whether an identity in the auth file's `text` has the role admin. False if `text` is not an auth
+// file.
+bool HasAdmin(const std::string& text);
+
+// Returns what the auth file's `text` says of its identities, in order: a list of {"name",
+// "has_token", "certificate_name"?, "grants": [{"role", "stores"}], "limits"?: {...}}. It has no
+// digest of a token. InvalidArgument, with the place, if an identity has no name, or grants or
+// limits that are malformed.
+absl::StatusOr<output::Json> IdentitiesOf(const std::string& text);
 
 // Returns a new token: 32 random bytes in base64url without padding.
 absl::StatusOr<std::string> NewToken();

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
@@ -44,16 +46,44 @@ struct RestoreFlags {
   std::string data_directory;
 };
 
+using Names = google::protobuf::RepeatedPtrField<std::string>;
+
+// Returns the names in one text, shortened if there are many.
+std::string NamesText(const Names& names) {
+  constexpr int kNamesMax = 10;
+  const int count = std::min(names.size(), kNamesMax);
+  std::string text = absl::StrJoin(names.begin(), names.begin() + count, ", ");
+  if (names.size() > count) absl::StrAppend(&text, " and ", names.size() - count, " more");
+  return text;
+}
+
+// Says on standard error which stores of a backup are damaged, if any are.
+void NoteDamagedStores(const Names& names, const Session& session) {
+  if (names.empty()) return;
+  *session.err << "note: when this backup was made, the server could not load "
+               << (names.size() == 1 ? "this store" : "these stores")
+               << ", and the backup has the damage: " << TerminalText(NamesText(names))
+               << "; an older backup may have " << (names.size() == 1 ? "it" : "them")
+               << " whole\n";
+}
+
 std::string CreateTime(const Backup& backup) {
   const absl::Time time = absl::FromUnixSeconds(backup.create_time().seconds()) +
                           absl::Nanoseconds(backup.create_time().nanos());
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
+Json NamesJson(const Names& names) {
+  Json list = Json::array();
+  for (const std::string& name : names) list.push_back(name);
+  return list;
+}
+
 Json BackupJson(const Backup& backup) {
   return {{"name", backup.name()},
           {"create_time", CreateTime(backup)},
-          {"byte_size", backup.byte_size()}};
+          {"byte_size", backup.byte_size()},
+          {"damaged_stores", NamesJson(backup.damaged_stores())}};
 }
 
 absl::Status Create(const std::string& name, const Session& session) {
@@ -62,6 +92,14 @@ absl::Status Create(const std::string& name, const Session& session) {
   if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const Backup backup, client.CreateBackup(name, call));
+  if (!backup.damaged_stores().empty()) {
+    *session.err << "warning: the server cannot load "
+                 << (backup.damaged_stores_size() == 1 ? "this store" : "these stores")
+                 << ", and the backup has the damage: "
+                 << TerminalText(NamesText(backup.damaged_stores()))
+                 << "; keep an older backup that has "
+                 << (backup.damaged_stores_size() == 1 ? "it" : "them") << " whole\n";
+  }
   if (session.json) {
     PrintJson(BackupJson(backup), session.out);
   } else {
@@ -80,9 +118,17 @@ absl::Status List(const Session& session) {
     PrintJson({{"backups", std::move(list)}}, session.out);
     return absl::OkStatus();
   }
-  Table table({{"name"}, {"created"}, {"size", Align::kRight}});
+  const bool shows_damage = std::any_of(backups.begin(), backups.end(), [](const Backup& backup) {
+    return !backup.damaged_stores().empty();
+  });
+  std::vector<Table::Column> columns = {{"name"}, {"created"}, {"size", Align::kRight}};
+  if (shows_damage) columns.push_back({"damaged stores"});
+  Table table(std::move(columns));
   for (const Backup& backup : backups) {
-    table.AddRow({backup.name(), CreateTime(backup), output::BytesText(backup.byte_size())});
+    std::vector<std::string> cells = {backup.name(), CreateTime(backup),
+                                      output::BytesText(backup.byte_size())};
+    if (shows_damage) cells.push_back(NamesText(backup.damaged_stores()));
+    table.AddRow(std::move(cells));
   }
   session.Print(&table);
   return absl::OkStatus();
@@ -100,11 +146,13 @@ absl::Status Verify(const std::string& directory, const Session& session) {
                      bad_files == 1 ? " is not as it was" : " are not as they were", " backed up"));
   }
   if (HasSizesOnly(manifest)) *session.err << kSizesOnly;
+  NoteDamagedStores(manifest.damaged_stores(), session);
   if (session.json) {
     PrintJson({{"whole", true},
                {"files", manifest.files_size()},
                {"byte_size", ByteSizeOf(manifest)},
-               {"checksums", !HasSizesOnly(manifest)}},
+               {"checksums", !HasSizesOnly(manifest)},
+               {"damaged_stores", NamesJson(manifest.damaged_stores())}},
               session.out);
   } else {
     *session.out << "whole: " << Counted(manifest.files_size(), "file") << " of "
@@ -117,10 +165,12 @@ absl::Status Restore(const RestoreFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const Restored restored,
                           RestoreBackup(flags.backup_directory, flags.data_directory));
   if (restored.sizes_only) *session.err << kSizesOnly;
+  NoteDamagedStores(restored.damaged_stores, session);
   if (session.json) {
     PrintJson({{"data_directory", restored.data_directory},
                {"files", restored.files},
-               {"byte_size", restored.bytes}},
+               {"byte_size", restored.bytes},
+               {"damaged_stores", NamesJson(restored.damaged_stores)}},
               session.out);
   } else {
     *session.out << "restored " << Counted(restored.files, "file") << " of "
@@ -163,7 +213,8 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   create->footer(
       "The backup becomes the directory NAME in the server's --backup-dir. Appends and lookups go\n"
       "on meanwhile. Every append acknowledged before the command is in the backup. The command\n"
-      "waits until the backup is made, but at most --timeout if that is given.");
+      "waits until the backup is made, but at most --timeout if that is given. It warns of stores\n"
+      "that the server could not load: the backup has them with their damage.");
   create->add_option("NAME", *name,
                      "Name of the backup: 1 to 64 of A-Z a-z 0-9 . _ - (default: the time in UTC)");
   create->callback([=] { session->run = [=] { return Create(*name, *session); }; });
@@ -175,7 +226,8 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   CLI::App* verify =
       backup->add_subcommand("verify", "Check that a backup is whole; needs no server");
   verify->footer(
-      "Reads all files of the backup on this machine, and checks their sizes and checksums.");
+      "Reads all files of the backup on this machine, and checks their sizes and checksums. Says\n"
+      "which stores the server could not load when it made the backup.");
   verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
   verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
 

@@ -9,10 +9,16 @@ namespace {
 using client_internal::TlsFailure;
 
 // Whether the server closed the connection without giving a reason. A server does so if it gets
-// plaintext on a TLS port, or if the client certificate is missing or refused.
+// plaintext on a TLS port, if the client certificate is missing or refused, or if it ends.
 bool WasClosed(const absl::Status& status) {
   return absl::StrContains(status.message(), "Socket closed") ||
          absl::StrContains(status.message(), "Connection reset by peer");
+}
+
+// Whether there was a connection that broke during a call. gRPC counts it as made once the server
+// has sent its first HTTP/2 frame, which a server that refuses the client never sends.
+bool WasConnected(const absl::Status& status) {
+  return !absl::StrContains(status.message(), "failed to connect");
 }
 
 absl::string_view ClosedHint(const CredentialFiles& credentials) {
@@ -28,7 +34,8 @@ absl::string_view ClosedHint(const CredentialFiles& credentials) {
 
 }  // namespace
 
-absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials) {
+absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials,
+                                 bool answered_before) {
   switch (client_internal::TlsFailureOf(status)) {
     case TlsFailure::kUntrusted:
       return "its certificate is out of date or not of an authority in --tls-ca";
@@ -41,7 +48,12 @@ absl::string_view ConnectionHint(const absl::Status& status, const CredentialFil
     case TlsFailure::kNone:
       break;
   }
-  if (WasClosed(status)) return ClosedHint(credentials);
+  if (answered_before) return "it answered before, so it may have stopped";
+  if (WasClosed(status)) {
+    return WasConnected(status)
+               ? "it took the call and closed the connection, so it may have stopped"
+               : ClosedHint(credentials);
+  }
   return "does softlookup-server run there? (--server or SOFTLOOKUP_SERVER names another)";
 }
 

@@ -8,8 +8,11 @@
 namespace softlookup::tool {
 
 // Returns advice for the user after a call that failed with `status`, which must be UNAVAILABLE.
-// The advice depends on gRPC's message in `status` and on the credentials in use.
-absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials);
+// The advice depends on gRPC's message in `status` and on the credentials in use. It speaks of TLS
+// only if a handshake failed or no connection was made. `answered_before`: whether the server
+// answered an earlier call of this run.
+absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials,
+                                 bool answered_before);
 
 }  // namespace softlookup::tool
 

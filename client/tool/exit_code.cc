@@ -137,10 +137,8 @@ std::string ErrorLine(const absl::Status& status, const std::string& server,
   }
   if (absl::IsUnavailable(status)) {
     return absl::StrCat("UNAVAILABLE: no answer from ", TerminalText(server), "; ",
-                        HasMark(status, kAnsweredMark)
-                            ? "it answered before, so it may have stopped"
-                            : ConnectionHint(status, credentials),
-                        ": ", message);
+                        ConnectionHint(status, credentials, HasMark(status, kAnsweredMark)), ": ",
+                        message);
   }
   if (absl::IsDeadlineExceeded(status)) {
     return absl::StrCat("DEADLINE_EXCEEDED: no answer from ", TerminalText(server),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "softlookup/error_details.h"
@@ -50,6 +52,11 @@ std::string WithFlagsForFields(const absl::Status& error) {
   const auto metadata = ErrorMetadata(error);
   const auto field = metadata.find("field");
   if (field == metadata.end()) return message;
+  // These are words of messages, too. So only the field in front becomes a flag.
+  for (const absl::string_view word : {"begin", "end"}) {
+    if (field->second != word || !absl::StartsWith(message, absl::StrCat(word, ": "))) continue;
+    return absl::StrCat("--", message);
+  }
   const auto* const known =
       std::find_if(std::begin(kFieldFlags), std::end(kFieldFlags),
                    [&](const FieldFlag& each) { return each.field == field->second; });

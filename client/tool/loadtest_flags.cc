@@ -295,6 +295,12 @@ absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration t
   for (const std::string& text : flags.fail_if) {
     auto condition = loadtest::Condition::Parse(text);
     if (!condition.ok()) return FlagError("--fail-if", condition.status());
+    if (condition->is_equality()) {
+      return UsageError(
+          absl::StrCat("--fail-if: \"", text,
+                       "\" would fail at exactly that figure alone; compare with > or "
+                       "<, as in p99>20ms or rate<1000"));
+    }
     plan.fail_if.push_back(*std::move(condition));
   }
   return plan;

@@ -79,6 +79,13 @@ class Batches {
         rows_(std::min(kFirstCallQueries, rows_max_)) {}
 
   absl::Status Run(absl::FunctionRef<void(const LookupAnswer&)> take) {
+    const absl::Status status = AskAll(take);
+    // A single call is answered by one store.
+    return begun_count_ > 1 && IsReplaced() ? Replaced() : status;
+  }
+
+ private:
+  absl::Status AskAll(absl::FunctionRef<void(const LookupAnswer&)> take) {
     Begin();
     while (!calls_.empty()) {
       Answered answered = calls_.front().answered.get();
@@ -102,7 +109,20 @@ class Batches {
     return absl::OkStatus();
   }
 
- private:
+  // Whether another store has the name now. Its revision may be lower, and its values may have
+  // other dimensions. If the server does not tell, no.
+  bool IsReplaced() {
+    const absl::StatusOr<v1::Store> now = client_->GetStore(store_.name());
+    return now.ok() && (now->create_time().seconds() != store_.create_time().seconds() ||
+                        now->create_time().nanos() != store_.create_time().nanos());
+  }
+
+  absl::Status Replaced() const {
+    return absl::AbortedError(
+        absl::StrCat("another store has taken the name \"", store_.name(),
+                     "\" since the first query, so the answers may be of both; ask again"));
+  }
+
   // Begins the next call. Without any queries, this is one empty call: the server then checks the
   // options, and its answer has a revision to print.
   void Begin() {
@@ -119,6 +139,7 @@ class Batches {
       absl::StatusOr<LookupAnswer> answer = client_->Lookup(store_.name(), batch, options);
       return {std::move(answer), absl::Now() - begin};
     };
+    ++begun_count_;
     calls_.push_back({begin_, rows, std::async(std::launch::async, std::move(answer))});
     begin_ += rows;
   }
@@ -143,7 +164,8 @@ class Batches {
   std::uint32_t rows_max_;
   std::uint32_t rows_;       // Queries of the next call.
   std::uint32_t begin_ = 0;  // First query of the next call.
-  std::deque<Call> calls_;   // In progress, oldest first. A Call's destructor waits for its answer.
+  std::uint64_t begun_count_ = 0;
+  std::deque<Call> calls_;  // In progress, oldest first. A Call's destructor waits for its answer.
 };
 
 }  // namespace

@@ -27,7 +27,8 @@ std::uint32_t NextCallQueries(std::uint32_t queries, absl::Duration elapsed);
 //
 // Returns the error of the first call that fails, after `take` got the answers of the calls before
 // it. If there are such calls, the error says how many queries they answered. If the error names a
-// query, it gives the query's number in `queries`.
+// query, it gives the query's number in `queries`. Aborted if another store has taken the name of
+// `store` before the last answer: `take` may then have got answers of both.
 absl::Status LookupInBatches(const v1::Store& store, FloatMatrixView queries,
                              const LookupOptions& options, Client* client,
                              absl::FunctionRef<void(const LookupAnswer&)> take);

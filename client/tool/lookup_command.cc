@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -177,6 +179,8 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
     return UsageError("--labels goes with --source rows, as a memory has no labels");
   }
   CLIENT_RETURN_IF_ERROR(CheckWritable(flags.values_out));
+  // The file is written although nobody reads all tables, as with `| head`.
+  if (!flags.values_out.empty()) signal(SIGPIPE, SIG_IGN);
   LookupLabels labels{.store = flags.store,
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
                       .positions = {},
@@ -291,8 +295,8 @@ void AddLookupCommand(CLI::App* app, Session* session) {
   AddSourceFlags(lookup, flags.get());
   AddFilterFlags(lookup, &flags->filter);
   lookup->get_option("--end")->description(
-      "Only rows below this position; --recency-decay and --source are as of it (default: the row "
-      "count)");
+      "Only rows below this position (default: all). Rows deleted or replaced since do not come "
+      "back");
   AddOutputFlags(lookup, flags.get());
   lookup->callback([=] { session->run = [=] { return Lookup(*flags, *session); }; });
 }

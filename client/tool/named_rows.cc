@@ -88,8 +88,12 @@ absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                      shown_store, " has no such row: it was deleted"));
     }
     if (rows.empty()) {
-      return absl::NotFoundError(absl::StrCat("no row of ", shown_store, " has the label ", shown,
-                                              "; --names FILE names rows by their positions"));
+      return absl::NotFoundError(
+          absl::StrCat("no row of ", shown_store, " has the label ", shown,
+                       name.find(',') == std::string::npos
+                           ? ""
+                           : " (in a file of --labels a comma ends a label, unless it is quoted)",
+                       "; --names FILE names rows by their positions"));
     }
     if (rows.size() > 1) {
       return UsageError(absl::StrCat("--name ", shown, ": the rows at positions ",

@@ -177,14 +177,17 @@ class NpyReader : public RowReader {
       }
     }
     const bool one_dimension = sizes.size() == 1;
-    const std::string class_hint = one_dimension && (type_.name[0] == 'i' || type_.name[0] == 'u')
-                                       ? absl::StrCat("; ", kOneHotHint)
-                                       : "";
+    const bool may_be_classes = one_dimension && (type_.name[0] == 'i' || type_.name[0] == 'u');
+    const std::string class_hint = may_be_classes ? absl::StrCat("; ", kOneHotHint) : "";
     if (one_dimension && columns_.count == 0) {
-      return InputError(name(),
-                        absl::StrCat("has 1 dimension, which may be a row or a column; save it "
-                                     "with 2, for example with array.reshape(-1, 1)",
-                                     class_hint));
+      return InputError(
+          name(),
+          may_be_classes
+              ? absl::StrCat(
+                    "has 1 dimension", class_hint,
+                    "; numbers that are no classes become a column by array.reshape(-1, 1)")
+              : "has 1 dimension, which may be a row or a column; save it with 2, for example with "
+                "array.reshape(-1, 1)");
     }
     if (one_dimension) {
       sizes.insert(columns_.count == 1 ? sizes.end() : sizes.begin(), 1);

@@ -27,6 +27,21 @@ fs::path Absolute(const std::string& directory) {
   return path.has_filename() ? path : path.parent_path();
 }
 
+// Returns InputError if `target` lies in `backup`, also by way of links.
+absl::Status CheckIsOutside(const fs::path& target, const fs::path& backup) {
+  std::error_code error;
+  const fs::path inner = fs::weakly_canonical(target, error);
+  if (error) return FileError(target, error);
+  const fs::path outer = fs::weakly_canonical(backup, error);
+  if (error) return FileError(backup, error);
+  const fs::path relative = inner.lexically_relative(outer);
+  if (relative.empty() || *relative.begin() == "..") return absl::OkStatus();
+  return InputError(target.string(),
+                    absl::StrCat("lies in the backup ", backup.string(),
+                                 ", which would no longer be what was backed up; name a directory "
+                                 "outside of it"));
+}
+
 absl::Status CheckTarget(const fs::path& target) {
   std::error_code error;
   const fs::file_status status = fs::status(target, error);
@@ -76,6 +91,7 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
                                        const std::string& data_directory) {
   const fs::path backup = Absolute(backup_directory), target = Absolute(data_directory);
   CLIENT_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadBackupManifest(backup.string()));
+  CLIENT_RETURN_IF_ERROR(CheckIsOutside(target, backup));
   CLIENT_RETURN_IF_ERROR(CheckTarget(target));
   const fs::path partial =
       target.parent_path() / absl::StrCat(".", target.filename().string(), ".restoring");
@@ -90,7 +106,8 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
   return Restored{.data_directory = target.string(),
                   .files = manifest.files_size(),
                   .bytes = ByteSizeOf(manifest),
-                  .sizes_only = HasSizesOnly(manifest)};
+                  .sizes_only = HasSizesOnly(manifest),
+                  .damaged_stores = manifest.damaged_stores()};
 }
 
 }  // namespace softlookup::tool

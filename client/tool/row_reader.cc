@@ -94,7 +94,10 @@ absl::StatusOr<FloatMatrix> ReadMatrix(const std::string& path, const std::strin
 
 absl::StatusOr<Columns> InputColumns(const v1::Store& store) {
   const std::uint32_t count = store.projection().key().cols();
-  if (count == 0) return UsageError(store.name() + " has no projection, so it takes no --inputs");
+  if (count == 0)
+    return UsageError(
+        store.name() +
+        " has no projection, so it takes no --inputs; `softlookup store update` sets one");
   return Columns{count, "the projection's input_dim"};
 }
 

@@ -52,8 +52,14 @@ absl::Status Create(const CreateFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(SetStore(flags.settings, &store));
   if (flags.words) CLIENT_RETURN_IF_ERROR(MarkAsWordStore(&store));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  CLIENT_ASSIGN_OR_RETURN(const v1::Store created, client.CreateStore(store));
-  PrintStore(created, session);
+  const absl::StatusOr<v1::Store> created = client.CreateStore(store);
+  if (absl::IsAlreadyExists(created.status())) {
+    return Annotate(
+        created.status(),
+        "`softlookup store get` shows it, and `softlookup store update` changes settings");
+  }
+  CLIENT_RETURN_IF_ERROR(created.status());
+  PrintStore(*created, session);
   return absl::OkStatus();
 }
 
@@ -194,7 +200,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
       store->add_subcommand("compact", "Drop a store's deleted rows from RAM and disk, for good");
   AddName(compact, &compact_flags->name);
   compact->add_flag("--end-memories", compact_flags->end_memories,
-                    "Consent to the end of past memories inside the blocks that lose rows");
+                    "Drop rows although memories as of positions inside their blocks then end");
   compact->callback([=] { session->run = [=] { return Compact(*compact_flags, *session); }; });
 
   CLI::App* remove = store->add_subcommand("delete", "Delete a store and its rows")->alias("rm");

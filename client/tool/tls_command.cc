@@ -88,7 +88,10 @@ absl::Status CheckAbsent(const std::vector<NewFile>& files) {
   for (const NewFile& file : files) {
     struct stat ignored;
     if (lstat(file.path.c_str(), &ignored) == 0) {
-      return absl::AlreadyExistsError(absl::StrCat(file.path, " exists and is not overwritten"));
+      return absl::AlreadyExistsError(
+          absl::StrCat(file.path,
+                       " exists and is not overwritten; choose another directory, or keep "
+                       "what is there with --if-missing"));
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,8 @@
 #include "core/engine/auto_compactor.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "core/base/check.h"
 #include "core/base/error.h"
@@ -32,8 +35,12 @@ CompactionRows CountCompactionRows(const StoredBlocks& blocks) {
   return rows;
 }
 
-AutoCompactor::AutoCompactor(double compact_above, CountedStores& stores, Compactor& compactor)
-    : compact_above_(compact_above), stores_(stores), compactor_(compactor) {
+AutoCompactor::AutoCompactor(double compact_above, CountedStores& stores, Compactor& compactor,
+                             std::shared_ptr<EngineObserver> observer)
+    : compact_above_(compact_above),
+      stores_(stores),
+      compactor_(compactor),
+      observer_(std::move(observer)) {
   SOFTLOOKUP_CHECK(compact_above > 0 && compact_above <= 1) << compact_above;
   stores_.compaction_queue.Open();
   thread_ = std::thread([this] { Run(); });
@@ -59,10 +66,19 @@ void AutoCompactor::LookAt(const std::shared_ptr<Store>& store) {
     if (!IsEnough(rows)) return Remember(store, *snapshot, rows);
     counted_.erase(store->number());
   }
+  Compact(store);
+}
+
+void AutoCompactor::Compact(const std::shared_ptr<Store>& store) {
+  const std::string name = store->snapshot()->config().name;
+  if (observer_ != nullptr) observer_->OnAutoCompactionBegin(name);
   // Errors are not retried. If a write failed, or the queue of writes was full, the next write that
   // deletes rows queues the store again.
-  const absl::Status status = compactor_.Compact(store, {.end_memories = true}, cancel_).status();
+  std::uint64_t dropped_rows = 0;
+  const CompactionRequest request{.end_memories = true, .dropped_rows = &dropped_rows};
+  const absl::Status status = compactor_.Compact(store, request, cancel_).status();
   if (IsFailure(status)) stores_.totals.AddFailedCompaction();
+  if (observer_ != nullptr) observer_->OnAutoCompactionEnd(name, status, dropped_rows);
 }
 
 bool AutoCompactor::IsEnough(const CompactionRows& rows) const {

@@ -11,6 +11,7 @@
 #include "core/engine/counted_stores.h"
 #include "core/store/store.h"
 #include "core/store/stored_blocks.h"
+#include "softlookup/engine_observer.h"
 
 namespace softlookup {
 
@@ -29,9 +30,10 @@ CompactionRows CountCompactionRows(const StoredBlocks& blocks);
 // alone until it is queued again.
 class AutoCompactor {
  public:
-  // Opens the queue. `compact_above` must be above 0 and at most 1. The other arguments must
-  // outlive this object.
-  AutoCompactor(double compact_above, CountedStores& stores, Compactor& compactor);
+  // Opens the queue. `compact_above` must be above 0 and at most 1. `observer` may be null.
+  // `stores` and `compactor` must outlive this object.
+  AutoCompactor(double compact_above, CountedStores& stores, Compactor& compactor,
+                std::shared_ptr<EngineObserver> observer);
   // Closes the queue. Cancels the compaction in progress, and waits until it has ended.
   ~AutoCompactor();
   AutoCompactor(const AutoCompactor&) = delete;
@@ -48,6 +50,7 @@ class AutoCompactor {
 
   void Run();
   void LookAt(const std::shared_ptr<Store>& store);
+  void Compact(const std::shared_ptr<Store>& store);
   bool IsEnough(const CompactionRows& rows) const;
   // Returns whether IsEnough() may be true of `snapshot`, going by the store's last count.
   bool MayBeEnough(const Counted& last, const Snapshot& snapshot) const;
@@ -57,6 +60,7 @@ class AutoCompactor {
   const double compact_above_;
   CountedStores& stores_;
   Compactor& compactor_;
+  const std::shared_ptr<EngineObserver> observer_;
   CancelToken cancel_;
   // By the store's number. Spares most counts of a store in which few rows die at a time. Used on
   // thread_ alone.

@@ -21,11 +21,12 @@ constexpr absl::Duration kQuick = absl::Milliseconds(1);
 }  // namespace
 
 Committer::Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
-                     const Clock& clock)
+                     const Clock& clock, std::shared_ptr<EngineObserver> observer)
     : log_(log),
       waiting_bytes_max_(waiting_bytes_max),
       sync_time_(sync_time),
       clock_(clock),
+      observer_(std::move(observer)),
       thread_([this] { Run(); }) {}
 
 Committer::~Committer() {
@@ -99,6 +100,7 @@ void Committer::CommitGroup(Writes group) {
   const absl::Duration log_time = clock_.Now() - begin;
   const bool log_is_quick = log_time < kQuick;
   if (log_ != nullptr && sync == Sync::kYes) sync_time_.Observe(absl::ToInt64Nanoseconds(log_time));
+  Report(committed);
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (!statuses[i].ok()) continue;
     if (committed.ok()) {
@@ -114,6 +116,16 @@ void Committer::CommitGroup(Writes group) {
   SOFTLOOKUP_CHECK(committing_);
   committing_ = false;
   log_is_quick_ = log_is_quick;
+}
+
+void Committer::Report(const absl::Status& committed) {
+  if (observer_ == nullptr) return;
+  if (!committed.ok()) {
+    if (!std::exchange(refuses_, true)) observer_->OnWritesRefused(committed);
+  } else if (refuses_ && !log_->has_failed()) {  // A full disk takes deletions alone.
+    refuses_ = false;
+    observer_->OnWritesTaken();
+  }
 }
 
 }  // namespace softlookup

@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/histogram.h"
 #include "core/storage/commit_log.h"
+#include "softlookup/engine_observer.h"
 
 namespace softlookup {
 
@@ -59,9 +60,11 @@ class Committer {
   // If `log` is null, nothing outlives the process. `waiting_bytes_max` bounds the writes that wait
   // (see Post()). `sync_time` observes the nanoseconds, by `clock`, that the log takes to write and
   // sync a group. Groups without a sync are not observed. `log`, `sync_time` and `clock` must
-  // outlive the committer.
+  // outlive the committer. `observer`, which may be null, hears of writes that the log refuses and
+  // takes again, before the writes are answered.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
-            const Clock& clock = Clock::Steady());
+            const Clock& clock = Clock::Steady(),
+            std::shared_ptr<EngineObserver> observer = nullptr);
   // Waits until all posted writes have run.
   ~Committer();
 
@@ -83,11 +86,15 @@ class Committer {
   Writes TakeGroup();
   // Runs `group`, for which committing_ must have been set, and clears committing_.
   void CommitGroup(Writes group);
+  // Calls `observer_` if the log refuses writes since this commit, or takes them again.
+  void Report(const absl::Status& committed);
 
   CommitLog* const log_;
   const std::int64_t waiting_bytes_max_;
   Histogram& sync_time_;
   const Clock& clock_;
+  const std::shared_ptr<EngineObserver> observer_;
+  bool refuses_ = false;  // Whether the log refuses writes. Used while committing_ is set.
 
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);

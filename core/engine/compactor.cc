@@ -155,8 +155,9 @@ absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun
   std::int64_t block_count = 0;
   for (const BlockRun& run : runs) {
     for (std::int64_t block = run.begin; block < run.end; ++block) {
-      rows += blocks.RowsToDropOf(block);
-      ++block_count;
+      const std::int64_t dropped = blocks.RowsToDropOf(block);
+      rows += dropped;
+      block_count += dropped > 0 ? 1 : 0;
     }
   }
   return MakeError(
@@ -164,7 +165,7 @@ absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun
       absl::StrCat(
           "end_memories: compaction would drop ", rows,
           rows == 1 ? " deleted row of " : " deleted rows of ", block_count,
-          block_count == 1 ? " block, from" : " blocks, from position ",
+          block_count == 1 ? " block, from position " : " blocks, from position ",
           runs.front().begin * blocks.block_rows(), " to ", runs.back().end * blocks.block_rows(),
           "; memories as of an index inside such a block, and windows of memories that begin "
           "or end there, would be lost; set end_memories to allow it"),

@@ -55,12 +55,13 @@ class EngineOfStores final : public Engine {
                                      .wait_max = options.pass_wait_max}}),
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
-        committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
+        committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_, Clock::Steady(),
+                   options.observer),
         appender_(limits_, stores_, scheduler_, committer_),
         compactor_(stores_, log_.get(), committer_),
         restorer_(limits_, stores_, log_.get(), committer_) {
     if (options.compact_above > 0) {
-      auto_compactor_.emplace(options.compact_above, stores_, compactor_);
+      auto_compactor_.emplace(options.compact_above, stores_, compactor_, options.observer);
     }
   }
 
@@ -94,6 +95,7 @@ class EngineOfStores final : public Engine {
   void WhenRevision(absl::string_view store, std::uint64_t incarnation, std::uint64_t revision,
                     std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback) override;
+  std::vector<std::string> DamagedStores() const override { return stores_.table.DamagedNames(); }
   absl::Status CopyTo(const std::string& directory) override;
   absl::StatusOr<StoreInfo> RestoreStore(const StoreRestore& restore,
                                          const CancelToken& cancel) override;
@@ -103,8 +105,7 @@ class EngineOfStores final : public Engine {
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // Returns the executor of a store. The executor uses the waker's thread to run the callbacks that
-  // waited for a revision.
+  // Returns a store's executor, which runs callbacks that waited for a revision on waker_'s thread.
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
   }
@@ -148,10 +149,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
 }
 
 EngineStats EngineOfStores::stats() const {
-  EngineStats stats = StatsOf(stores_, lookups_.counters(), scheduler_);
-  stats.log_sync_time = log_sync_time_.counts();
-  stats.log_failed = log_ != nullptr && log_->has_failed();
-  return stats;
+  return StatsOf(stores_, lookups_.counters(), scheduler_, log_.get(), log_sync_time_);
 }
 
 absl::Status EngineOfStores::CheckLoaded() const {

@@ -5,7 +5,8 @@
 namespace softlookup {
 
 EngineStats StatsOf(const CountedStores& stores, const LookupCounters& lookups,
-                    const Scheduler& scheduler) {
+                    const Scheduler& scheduler, const CommitLog* log,
+                    const Histogram& log_sync_time) {
   const StoreTotals& totals = stores.totals;
   const PassCounters& scans = scheduler.counters();
   return {.lookup_queue_time = lookups.queue_time.counts(),
@@ -22,6 +23,9 @@ EngineStats StatsOf(const CountedStores& stores, const LookupCounters& lookups,
           .compactions = static_cast<std::uint64_t>(totals.compactions()),
           .failed_compactions = static_cast<std::uint64_t>(totals.failed_compactions()),
           .dropped_rows = static_cast<std::uint64_t>(totals.dropped_rows()),
+          .log_sync_time = log_sync_time.counts(),
+          .log_failed = log != nullptr && log->has_failed(),
+          .deleted_bytes = log == nullptr ? 0 : log->deleted_bytes(),
           .damaged_stores = totals.damaged_stores(),
           .stores = totals.stores(),
           .rows = static_cast<std::uint64_t>(totals.rows()),

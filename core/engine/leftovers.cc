@@ -96,4 +96,13 @@ absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t
   return log.ReadTables(unread);
 }
 
+void CountLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,
+                    CommitLog& log) {
+  const std::vector<KeyRange> leftovers = log.RangesInTables(RangesBeside(stores, last_number));
+  if (leftovers.empty()) return;
+  const std::unique_ptr<LogBatch> batch = log.NewBatch();
+  for (const KeyRange& range : leftovers) batch->FreeDiskOf(range.begin, range.end);
+  log.Commit(*batch, Sync::kYes).IgnoreError();  // The next write gets the error again.
+}
+
 }  // namespace softlookup

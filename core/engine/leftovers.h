@@ -41,6 +41,11 @@ std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLo
 absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,
                             CommitLog& log);
 
+// Lets `log` count the bytes of the leftovers (CommitLog::deleted_bytes()), and deletes nothing.
+// Call this in place of ClearLeftovers(), or after an error of it.
+void CountLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,
+                    CommitLog& log);
+
 }  // namespace softlookup
 
 #endif  // SOFTLOOKUP_CORE_ENGINE_LEFTOVERS_H_

@@ -322,6 +322,27 @@ absl::Status LoadEach(const std::vector<NamedStore>& stores, const CommitLog& lo
   return unavailable;
 }
 
+// The next three return reasons for LoadObserver::OnDiskKept().
+absl::Status NamesAreNew() {
+  return absl::FailedPreconditionError(
+      "the names of all stores were written anew; the next start frees it");
+}
+
+absl::Status StoreIsDamaged() {
+  return absl::FailedPreconditionError(
+      "a store is damaged; the start after its deletion frees it, if what is left can be read");
+}
+
+// Returns OK if `status`, that of ClearLeftovers(), is OK.
+absl::Status WithRemedy(const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat("what is left of deleted stores cannot be read: ", status.message(),
+                   "; to free it, export the stores and import them into a new data directory, or "
+                   "restore a backup"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
@@ -372,7 +393,7 @@ absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
   const std::uint64_t last_number = LastNumberIn(named, log);
   const bool have_names = named.empty() || !named[0].name.empty();
   const std::unique_ptr<LogBatch> names = log.NewBatch();
-  bool is_whole = have_names;
+  bool is_whole = true;
   SOFTLOOKUP_RETURN_IF_ERROR(
       LoadEach(named, log, pool, executor, observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
@@ -386,7 +407,15 @@ absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
   // If compaction read a damaged record, writes to all stores would fail from then on. So the log
   // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
   // of deleted stores is damaged or cannot be read.
-  if (is_whole && ClearLeftovers(named, last_number, log).ok()) log.AllowTableCompaction();
+  const absl::Status why_not = !is_whole     ? StoreIsDamaged()
+                               : !have_names ? NamesAreNew()
+                                             : WithRemedy(ClearLeftovers(named, last_number, log));
+  if (why_not.ok()) {
+    log.AllowTableCompaction();
+  } else {
+    CountLeftovers(named, last_number, log);
+    observer.OnDiskKept(why_not);
+  }
   return last_number;
 }
 

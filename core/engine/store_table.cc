@@ -88,6 +88,15 @@ std::vector<std::shared_ptr<Store>> StoreTable::Stores() const {
   return stores;
 }
 
+std::vector<std::string> StoreTable::DamagedNames() const {
+  std::vector<std::string> names;
+  absl::ReaderMutexLock lock(&mutex_);
+  for (const auto& [name, entry] : stores_) {
+    if (!IsWhole(entry)) names.push_back(name);
+  }
+  return names;
+}
+
 absl::Status StoreTable::CheckNewLocked(const std::string& name, std::int64_t count_max) const {
   // A client that creates the store if it is missing has what it wants, however many there are.
   if (stores_.contains(name) || reserved_.contains(name)) return StoreExists(name);

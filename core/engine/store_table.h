@@ -43,6 +43,8 @@ class StoreTable {
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
   // Returns all stores, by name, without the damaged ones.
   std::vector<std::shared_ptr<Store>> Stores() const;
+  // Returns the names of the damaged stores, ascending.
+  std::vector<std::string> DamagedNames() const;
 
   // Returns the error that Reserve() would return now.
   absl::Status CheckNew(const std::string& name, std::int64_t count_max) const;

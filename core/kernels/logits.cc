@@ -132,15 +132,21 @@ HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
 
 // Adds up 16 sums, one for each row of a panel. Repeatedly adds the upper half to the lower half.
 // The order is the same for every vector width.
-double SumOfRows(const FloatVec* sums) {
+HWY_INLINE double SumOfRows(const FloatVec* sums) {
   const FloatTag d;
-  float rows[kPanelRows];
-  for (std::size_t v = 0; v < kPanelRows / kLanes; ++v) hn::StoreU(sums[v], d, rows + v * kLanes);
-  double totals[kPanelRows / 2];
-  for (std::int64_t r = 0; r < kPanelRows / 2; ++r) {
-    totals[r] = static_cast<double>(rows[r]) + rows[r + kPanelRows / 2];
+  const DoubleTag dd;
+  const HalfFloatTag dh;
+  alignas(64) float rows[kPanelRows];
+  HWY_UNROLL(4) for (std::size_t v = 0; v < kPanelRows / kLanes; ++v) {
+    hn::Store(sums[v], d, rows + v * kLanes);
   }
-  for (std::int64_t half = kPanelRows / 4; half > 0; half /= 2) {
+  alignas(64) double totals[kPanelRows / 2];
+  HWY_UNROLL(4) for (std::int64_t r = 0; r < kPanelRows / 2; r += kHalfLanes) {
+    const DoubleVec lower = hn::PromoteTo(dd, hn::LoadU(dh, rows + r));
+    const DoubleVec upper = hn::PromoteTo(dd, hn::LoadU(dh, rows + kPanelRows / 2 + r));
+    hn::Store(hn::Add(lower, upper), dd, totals + r);
+  }
+  HWY_UNROLL(4) for (std::int64_t half = kPanelRows / 4; half > 0; half /= 2) {
     for (std::int64_t r = 0; r < half; ++r) totals[r] += totals[r + half];
   }
   return totals[0];

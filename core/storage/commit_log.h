@@ -94,6 +94,9 @@ class CommitLog {
 
   // Waits until the log has freed what it can free now of the disk that deleted ranges took.
   virtual void AwaitReclaimed() = 0;
+  // Returns about how many bytes of table files deleted ranges take whose disk is not freed yet, as
+  // they were when they were deleted. 0 shortly after they were. Thread-safe.
+  virtual std::uint64_t deleted_bytes() const = 0;
 
   // Reads all table files of the log, also the parts that no Scan() reads. DATA_LOSS if a checksum
   // is wrong. UNAVAILABLE if a file cannot be read for another reason.

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
@@ -243,6 +245,23 @@ void LogDatabase::AllowTableCompaction() {
   reclaimer_->AllowCompaction();
 }
 
+absl::Status LogDatabase::CopyError(const std::string& directory,
+                                    const rocksdb::Status& status) const {
+  // A copy first writes the write buffers to tables, in the database's own directory. If that
+  // fails, it is an error in the background, and `status` may only say that there was one.
+  const rocksdb::Status background = errors_->first();
+  const rocksdb::Status& cause = background.ok() ? status : background;
+  const std::string text = status.ToString();
+  const bool is_of_copy = background.ok() && (absl::StrContains(text, directory) ||
+                                              !absl::StrContains(text, directory_ + "/"));
+  const absl::string_view full = cause.IsNoSpace() ? ", whose disk is full" : "";
+  return UnavailableError(
+      is_of_copy ? absl::StrCat("cannot copy the data directory to ", directory, full)
+                 : absl::StrCat("cannot copy the data directory, because its own files in ",
+                                directory_, full, ", could not be written or read"),
+      cause);
+}
+
 absl::Status LogDatabase::CopyTo(const std::string& directory) {
   absl::ReaderMutexLock lock(&mutex_);
   if (db_ == nullptr) return failure_.status();
@@ -254,8 +273,7 @@ absl::Status LogDatabase::CopyTo(const std::string& directory) {
   if (status.ok()) status = rocksdb::Checkpoint::Create(db_.get(), &made);
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
   if (status.ok()) status = checkpoint->CreateCheckpoint(directory);
-  if (status.ok()) return absl::OkStatus();
-  return UnavailableError(absl::StrCat("cannot copy the data directory to ", directory), status);
+  return status.ok() ? absl::OkStatus() : CopyError(directory, status);
 }
 
 }  // namespace softlookup

@@ -74,15 +74,21 @@ class LogDatabase {
   // closed, as it can be after a full disk, returns the error that writes get instead.
   absl::Status Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use) const;
 
-  // As CommitLog::AllowTableCompaction() and CommitLog::AwaitReclaimed().
+  // As the functions of CommitLog of these names.
   void AllowTableCompaction();
   void AwaitReclaimed() { reclaimer_->AwaitIdle(); }
+  std::uint64_t deleted_bytes() const {
+    return reclaimer_ == nullptr ? 0 : reclaimer_->deleted_bytes();
+  }
 
   // As CommitLog::CopyTo().
   absl::Status CopyTo(const std::string& directory);
 
  private:
   rocksdb::Options Options() const;
+  // Returns the error of a copy to `directory` that failed with `status`. The message names the
+  // directory in which something failed: that of the database, or `directory`.
+  absl::Status CopyError(const std::string& directory, const rocksdb::Status& status) const;
   absl::Status OpenToWrite();
   // Begins to use `db`. on_full_disk_ must say whether `db` was opened with FullDiskOptions().
   void UseDatabase(std::unique_ptr<rocksdb::DB> db);

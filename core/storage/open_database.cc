@@ -1,6 +1,7 @@
 #include "core/storage/open_database.h"
 
 #include <rocksdb/table.h>
+#include <unistd.h>
 
 #include <cstdarg>
 #include <cstdint>
@@ -12,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/storage/open_errors.h"
 #include "core/storage/records.h"
 #include "core/storage/rocksdb_errors.h"
 
@@ -48,23 +49,7 @@ absl::Status CheckSyncedSequence(const rocksdb::DB& db, const SyncedSequence& sy
   const std::uint64_t found = db.GetLatestSequenceNumber(), synced = synced_sequence.Read();
   if (found >= synced) return absl::OkStatus();
   return DamagedError(absl::StrCat("its log ends after ", found, " records, but ", synced,
-                                   " had been written and acknowledged"));
-}
-
-absl::Status OpenError(const std::string& directory, const rocksdb::Status& status) {
-  // RocksDB has no status code for a directory in use, so the text of `status` decides.
-  const std::string text = status.ToString();
-  if (absl::StrContains(text, "While lock file: ") ||
-      absl::StrContains(text, "lock hold by current process")) {
-    return MakeError(reasons::kDirectoryInUse,
-                     absl::StrCat("another process has the data directory ", directory, " open"));
-  }
-  if (status.IsCorruption()) return ReadError(status);
-  if (status.IsNoSpace()) {
-    return FullDiskError(
-        absl::StrCat("cannot open the data directory ", directory, ", whose disk is full"), status);
-  }
-  return UnavailableError(absl::StrCat("cannot open the data directory ", directory), status);
+                                   " had been written and acknowledged", kRestoreRemedy));
 }
 
 // Returns whether the file `name` of a database holds records, or says how many there were.
@@ -118,9 +103,10 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundE
   return options;
 }
 
-bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& damage) {
+bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& status) {
   std::error_code error;
   if (std::filesystem::exists(directory + "/CURRENT", error)) return true;
+  bool is_denied = error == std::errc::permission_denied;
   std::string found;  // The first one by name, so that the message is always the same.
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
@@ -129,9 +115,12 @@ bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Statu
         HoldsRecords(name) || (access == RocksdbAccess::kRead && DescribesDatabase(name));
     if (counts && (found.empty() || name < found)) found = name;
   }
-  if (!found.empty()) {
-    damage = DamagedError(absl::StrCat("CURRENT is missing beside ", found, " in ", directory,
-                                       ", and without it nothing can be read; restore a backup"));
+  is_denied = is_denied || error == std::errc::permission_denied;
+  if (is_denied) {
+    status = AccessError(directory, geteuid());
+  } else if (!found.empty()) {
+    status = DamagedError(absl::StrCat("CURRENT is missing beside ", found, " in ", directory,
+                                       ", and without it nothing can be read", kRestoreRemedy));
   }
   return false;
 }
@@ -173,9 +162,9 @@ rocksdb::Status SyncLogFiles(rocksdb::Env& env, const std::string& directory) {
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options options,
                                                           const std::string& directory,
                                                           const SyncedSequence& synced_sequence) {
-  absl::Status damage;
-  options.create_if_missing = !HasDatabase(directory, RocksdbAccess::kWrite, damage);
-  SOFTLOOKUP_RETURN_IF_ERROR(damage);
+  absl::Status found;
+  options.create_if_missing = !HasDatabase(directory, RocksdbAccess::kWrite, found);
+  SOFTLOOKUP_RETURN_IF_ERROR(found);
   // When RocksDB opens a database to write, it deletes files that nothing refers to. A database
   // with losses must stay as it was found. So CheckDatabase looks for losses first, while the lock
   // keeps other processes from writing. The write-ahead log is thus replayed twice.

@@ -39,11 +39,12 @@ enum class RocksdbAccess { kWrite, kRead };
 // Returns the options of a log's database. `errors` is told of errors in the background.
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 
-// Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `damage` if
-// CURRENT is missing but `directory` has kSyncedName or files of records. For kRead, files that
-// only describe a database are enough. For kWrite they are not: an attempt to create a database may
-// have left them, and a database can still be created beside them.
-bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& damage);
+// Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `status` to
+// UNAVAILABLE if this process may not read the directory. Sets it to DATA_LOSS if CURRENT is
+// missing but `directory` has kSyncedName or files of records. For kRead, files that only describe
+// a database are enough. For kWrite they are not: an attempt to create a database may have left
+// them, and a database can still be created beside them.
+bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& status);
 
 // Returns the free bytes of the disk that has `directory`, or 0 if they are unknown.
 std::uint64_t FreeBytes(rocksdb::Env& env, const std::string& directory);

@@ -122,6 +122,7 @@ void Reclaimer::Run() {
     if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
       has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
     }
+    deleted_bytes_ = deleted_.bytes();
     absl::MutexLock lock(&mutex_);
     is_working_ = false;
   }

@@ -61,6 +61,9 @@ class Reclaimer {
   // reclaimer nor RocksDB by itself begins a compaction of the database. Of the databases that are
   // attached later, the reclaimer compacts none.
   bool has_found_damage() const { return has_found_damage_; }
+  // Returns about how many bytes of tables the deleted records take that the thread knows of and
+  // has not freed. They are as large as they were when the thread took notice of them.
+  std::uint64_t deleted_bytes() const { return deleted_bytes_; }
 
   // Drops the tables whose keys all are in one range of `deleted`, and leaves the rest to the
   // thread. Call this right after a write that deletes all records in `deleted`, before any other
@@ -97,6 +100,7 @@ class Reclaimer {
   const Flush flush_;
   std::atomic<bool> cancelled_{false};  // Ends what the thread does.
   std::atomic<bool> has_found_damage_{false};
+  std::atomic<std::uint64_t> deleted_bytes_{0};  // Of deleted_, after the thread's last work.
 
   DeletedRanges deleted_{kRangesMax};  // Only the thread uses it.
 

@@ -2,6 +2,7 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -129,6 +130,7 @@ class RocksdbLog final : public CommitLog {
   }
 
   void AwaitReclaimed() override { database_.AwaitReclaimed(); }
+  std::uint64_t deleted_bytes() const override { return database_.deleted_bytes(); }
 
   absl::Status VerifyChecksums() const override {
     return database_.Use([](rocksdb::DB& db) { return ReadResult(db.VerifyChecksum()); });
@@ -158,9 +160,9 @@ class EnvWithoutLocks final : public rocksdb::EnvWrapper {
 // As OpenCommitLogToRead(), in the file system of `env`, which must outlive the log.
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenToRead(const std::string& directory,
                                                             rocksdb::Env* env) {
-  absl::Status damage;
-  if (!HasDatabase(directory, RocksdbAccess::kRead, damage)) {
-    if (!damage.ok()) return damage;
+  absl::Status found;
+  if (!HasDatabase(directory, RocksdbAccess::kRead, found)) {
+    SOFTLOOKUP_RETURN_IF_ERROR(found);
     std::error_code error;
     return MakeError(reasons::kStorageFailed, absl::StrCat("there is no data directory ", directory,
                                                            std::filesystem::exists(directory, error)
@@ -181,8 +183,13 @@ absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& dir
 
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory) {
   if (const std::error_code error = MakeDirectories(directory)) {
-    return MakeError(reasons::kStorageFailed, absl::StrCat("cannot make the data directory ",
-                                                           directory, ": ", error.message()));
+    std::string message =
+        absl::StrCat("cannot make the data directory ", directory, ": ", error.message());
+    if (error == std::errc::permission_denied) {
+      absl::StrAppend(&message, "; make it, and give it to the user of this process: chown ",
+                      geteuid(), " ", directory);
+    }
+    return MakeError(reasons::kStorageFailed, message);
   }
   return OpenRocksdbLog(directory, RocksdbAccess::kWrite, rocksdb::Env::Default());
 }

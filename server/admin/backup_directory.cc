@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 using admin::v1::Backup;
 using admin::v1::BackupManifest;
 
-constexpr char kManifestName[] = "BACKUP.json";
+constexpr const char* kManifestName = BackupDirectory::kManifestName;
 constexpr char kPartialSuffix[] = ".partial";
 // BackupManifest.format.
 constexpr std::uint32_t kFormat = 2, kFirstFormatWithChecksums = 2;
@@ -173,6 +173,7 @@ std::optional<Backup> ReadBackup(const fs::path& directory) {
   std::uint64_t bytes = 0;
   for (const BackupManifest::File& part : manifest->files()) bytes += part.byte_size();
   backup.set_byte_size(bytes);
+  *backup.mutable_damaged_stores() = manifest->damaged_stores();
   return backup;
 }
 
@@ -215,16 +216,6 @@ void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
 
 }  // namespace
 
-absl::Status CheckIsNoBackup(const std::string& directory) {
-  std::error_code ignored;
-  if (!fs::exists(fs::path(directory) / kManifestName, ignored)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(directory,
-                   " is a backup, and serving it would change it. Make a data directory "
-                   "of it first: softlookup backup restore ",
-                   directory, " DATA_DIRECTORY"));
-}
-
 absl::Status CheckBackupName(absl::string_view field, const std::string& name) {
   if (IsName(name)) return absl::OkStatus();
   return MakeError(reasons::kInvalidName,
@@ -238,7 +229,9 @@ absl::Status BackupInProgress() {
                         kRetryDelayOfBackups);
 }
 
-absl::Status BackupDirectory::Make(const std::string& name, absl::Time begin, Copy copy) const {
+absl::Status BackupDirectory::Make(const std::string& name, absl::Time begin,
+                                   const std::vector<std::string>& damaged_stores,
+                                   Copy copy) const {
   const fs::path directory(path_), whole = directory / name;
   const fs::path partial = directory / absl::StrCat(".", name, kPartialSuffix);
   SOFTLOOKUP_ASSIGN_OR_RETURN(const FileDescriptor lock, Lock(directory));
@@ -252,6 +245,7 @@ absl::Status BackupDirectory::Make(const std::string& name, absl::Time begin, Co
     SOFTLOOKUP_RETURN_IF_ERROR(copy(partial.string()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(BackupManifest manifest, SyncAndList(partial));
     SetTime(begin, *manifest.mutable_create_time());
+    manifest.mutable_damaged_stores()->Add(damaged_stores.begin(), damaged_stores.end());
     SOFTLOOKUP_RETURN_IF_ERROR(WriteManifest(manifest, partial));
     fs::rename(partial, whole, error);
     if (error) return FileError("make", whole, error);

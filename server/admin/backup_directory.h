@@ -16,10 +16,6 @@
 
 namespace softlookup::server {
 
-// Returns FAILED_PRECONDITION if `directory` is a backup. A server that opened the backup as its
-// data directory would change it.
-absl::Status CheckIsNoBackup(const std::string& directory);
-
 // Returns INVALID_NAME if `name` cannot be the name of a backup. `field` is the request's field
 // that holds it.
 absl::Status CheckBackupName(absl::string_view field, const std::string& name);
@@ -33,6 +29,9 @@ absl::Status BackupInProgress();
 // that a crash leaves behind is not taken for a whole one. The next Make() removes it. Thread-safe.
 class BackupDirectory {
  public:
+  // The file of a backup that only backups have.
+  static constexpr char kManifestName[] = "BACKUP.json";
+
   // Copies the data directory to `directory`, which does not exist yet. May use another new
   // directory beside it, with the further suffix .tmp, until the copy is complete.
   using Copy = absl::FunctionRef<absl::Status(const std::string& directory)>;
@@ -43,13 +42,14 @@ class BackupDirectory {
   const std::string& path() const { return path_; }
 
   // Makes the backup `name`, which was begun at `begin`, of what `copy` copies. `name` must have
-  // passed CheckBackupName(). The backup is safe on disk when this returns. If this fails, it
-  // removes the partial backup.
+  // passed CheckBackupName(). The manifest lists `damaged_stores`. The backup is safe on disk when
+  // this returns. If this fails, it removes the partial backup.
   //
   // BACKUP_IN_PROGRESS if another Make(), perhaps of another process, is at work in the directory.
   // BACKUP_EXISTS if the name is taken. STORAGE_FAILED for errors of the file system. Also the
   // errors of `copy`.
-  absl::Status Make(const std::string& name, absl::Time begin, Copy copy) const;
+  absl::Status Make(const std::string& name, absl::Time begin,
+                    const std::vector<std::string>& damaged_stores, Copy copy) const;
 
   // Returns the backup `name`. Nullopt if there is none, or if its manifest cannot be read.
   std::optional<admin::v1::Backup> Find(const std::string& name) const;

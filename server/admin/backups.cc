@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
@@ -41,7 +41,7 @@ void Backups::Create(const std::string& name, Callback callback) {
 }
 
 absl::StatusOr<admin::v1::Backup> Backups::Make(const std::string& name, absl::Time begin) const {
-  absl::Status status = directory_.Make(name, begin, copy_);
+  absl::Status status = directory_.Make(name, begin, damaged_stores_(), copy_);
   std::optional<admin::v1::Backup> backup;
   if (status.ok()) backup = directory_.Find(name);
   if (status.ok() && !backup) status = absl::InternalError("it is gone again");
@@ -51,6 +51,12 @@ absl::StatusOr<admin::v1::Backup> Backups::Make(const std::string& name, absl::T
   }
   spdlog::info("backup {} of {} bytes made in {:.3f} s", name, backup->byte_size(),
                absl::ToDoubleSeconds(absl::Now() - begin));
+  if (!backup->damaged_stores().empty()) {
+    spdlog::warn(
+        "backup {} has the damage of stores that could not be loaded: {}; keep an older backup "
+        "that has them whole",
+        name, absl::StrJoin(backup->damaged_stores(), ", "));
+  }
   return *backup;
 }
 

@@ -23,13 +23,19 @@ class Backups {
  public:
   // Does the same as Engine::CopyTo.
   using Copy = std::function<absl::Status(const std::string& directory)>;
+  // Does the same as Engine::DamagedStores.
+  using DamagedStores = std::function<std::vector<std::string>()>;
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
   // `directory` is the path of the BackupDirectory. If it is "", every call fails with
-  // BACKUPS_DISABLED. Calls `copy` for each backup, and `on_made` after each that succeeds, both on
-  // the thread that makes it.
-  Backups(Copy copy, std::string directory, std::function<void()> on_made)
-      : copy_(std::move(copy)), directory_(std::move(directory)), on_made_(std::move(on_made)) {}
+  // BACKUPS_DISABLED. Calls `damaged_stores` and `copy` for each backup, and `on_made` after each
+  // that succeeds, all on the thread that makes it.
+  Backups(Copy copy, DamagedStores damaged_stores, std::string directory,
+          std::function<void()> on_made)
+      : copy_(std::move(copy)),
+        damaged_stores_(std::move(damaged_stores)),
+        directory_(std::move(directory)),
+        on_made_(std::move(on_made)) {}
 
   // Makes a backup on a thread of its own. Admin.CreateBackup (admin.proto) describes the backup
   // and its errors. An empty `name` stands for the current time in UTC, such as 20240229T130500Z.
@@ -55,10 +61,11 @@ class Backups {
 
  private:
   absl::Status CheckEnabled() const;
-  // Makes a backup, and logs how that ended. Returns the backup.
+  // Makes a backup, and logs how that ended, and which damaged stores it has. Returns the backup.
   absl::StatusOr<admin::v1::Backup> Make(const std::string& name, absl::Time begin) const;
 
   const Copy copy_;
+  const DamagedStores damaged_stores_;
   const BackupDirectory directory_;
   const std::function<void()> on_made_;
 

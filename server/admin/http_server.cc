@@ -62,16 +62,20 @@ absl::Status HttpServer::Start(const std::string& host, int port) {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found) == 0) {
+  const int lookup_error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
+  int last_error = 0;
+  if (lookup_error == 0) {
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
     for (const addrinfo* address = found; address != nullptr && listener_.get() < 0;
          address = address->ai_next) {
       listener_ = ListenOn(*address);
+      last_error = errno;
     }
   }
   if (listener_.get() < 0) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", host, ":", port, " for HTTP; is the port taken?"));
+        absl::StrCat("--http-listen: cannot listen on ", host, ":", port,
+                     " for HTTP: ", WhyNotListening(lookup_error, last_error)));
   }
   port_ = PortOf(listener_.get());
   stop_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));

@@ -1,7 +1,6 @@
 #include "server/admin/restore_call.h"
 
-#include <spdlog/spdlog.h>
-
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -40,7 +39,7 @@ class RestoreStoreCall final
   void Run() override;
   absl::Status Prepare();
   absl::StatusOr<StoreInfo> Restore();
-  // Restores the store, and logs how that ended.
+  // Restores the store. Logs and counts how that ended.
   absl::Status RestoreAndLog();
 
   // The name that the store gets.
@@ -94,18 +93,26 @@ absl::StatusOr<StoreInfo> RestoreStoreCall::Restore() {
 absl::Status RestoreStoreCall::RestoreAndLog() {
   const absl::Time begin = absl::Now();
   const absl::StatusOr<StoreInfo> info = Restore();
+  // The gate has cut names that are too long.
+  const std::string store = call().gate().store(), new_name = call().gate().new_name();
+  nlohmann::ordered_json fields = {{"store", new_name.empty() ? store : new_name},
+                                   {"backup", request_.backup()},
+                                   {"store_of_backup", store}};
   if (!info.ok()) {
     absl::Status status = stop_->CauseOf(info.status());
     // A wrong name is the caller's fault alone.
     if (!absl::IsInvalidArgument(status)) {
-      spdlog::warn("restore of a store of backup {}: {}", request_.backup(),
-                   std::string(status.message()));
+      call().CountRestore(/*is_ok=*/false);
+      fields["error"] = std::string(status.message());
+      call().LogStore(StoreEvent::kNotRestored, std::move(fields));
     }
     return status;
   }
-  spdlog::info("store {} of backup {} restored as {}: {} rows and {} bytes in {:.3f} s",
-               request_.store(), request_.backup(), name(), info->row_count, info->byte_size,
-               absl::ToDoubleSeconds(absl::Now() - begin));
+  fields["rows"] = info->row_count;
+  fields["bytes"] = info->byte_size;
+  fields["seconds"] = absl::ToDoubleSeconds(absl::Now() - begin);
+  call().CountRestore(/*is_ok=*/true);
+  call().LogStore(StoreEvent::kRestored, std::move(fields));
   call().auditor().CountChange(info->row_count);
   *response_.mutable_store() = EncodeStore(*info);
   LeaveNumbersOut(*response_.mutable_store());

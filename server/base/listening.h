@@ -1,10 +1,13 @@
 #ifndef SOFTLOOKUP_SERVER_BASE_LISTENING_H_
 #define SOFTLOOKUP_SERVER_BASE_LISTENING_H_
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "absl/time/time.h"
 
@@ -37,6 +40,23 @@ inline bool IsOfLostConnection(int error) {
       return true;
     default:
       return false;
+  }
+}
+
+// Says why a server cannot listen on an address, and what may help. `lookup_error` is what
+// getaddrinfo() returned for its host, and `error` the errno of the socket.
+inline std::string WhyNotListening(int lookup_error, int error) {
+  if (lookup_error != 0) return std::string("unknown host: ") + gai_strerror(lookup_error);
+  const std::string text = std::strerror(error);
+  switch (error) {
+    case EADDRINUSE:
+      return text + "; is another server running? Port 0 picks a free port";
+    case EADDRNOTAVAIL:
+      return text + ": this machine does not have that address";
+    case EACCES:
+      return text + "; take a port from 1024 on";
+    default:
+      return text;
   }
 }
 

@@ -39,12 +39,19 @@ class CallMetrics {
   void CountAnswer(Method method, std::chrono::nanoseconds duration, const absl::Status& status);
   // Counts `status` by its reason, if its code is RESOURCE_EXHAUSTED or UNAVAILABLE.
   void CountRejection(const absl::Status& status);
+  // Counts the restore of a store, which has ended.
+  void CountRestore(bool is_ok) {
+    (is_ok ? ok_restore_count_ : failed_restore_count_).fetch_add(1, std::memory_order_relaxed);
+  }
   void CountSlowLookup() { slow_lookup_count_.fetch_add(1, std::memory_order_relaxed); }
 
   MethodCounts CountsOf(Method method) const;
   // Returns the count of each known reason of rejections, also if it is 0. The last count is that
   // of all other reasons.
   std::vector<ReasonCount> RejectionCounts() const;
+  std::uint64_t restore_count(bool is_ok) const {
+    return is_ok ? ok_restore_count_ : failed_restore_count_;
+  }
   std::uint64_t slow_lookup_count() const { return slow_lookup_count_; }
 
  private:
@@ -63,6 +70,8 @@ class CallMetrics {
   // By index in kRejectionReasons.
   std::array<std::atomic<std::uint64_t>, kReasonsMax> rejections_{};
   std::atomic<std::uint64_t> slow_lookup_count_{0};
+  std::atomic<std::uint64_t> ok_restore_count_{0};
+  std::atomic<std::uint64_t> failed_restore_count_{0};
 };
 
 }  // namespace softlookup::server

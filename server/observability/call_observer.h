@@ -36,6 +36,8 @@ class CallObserver {
   // Call this before the server ends a stream with `status`, if `status` answers none of its
   // messages. Counts `status` as a rejection, if it is one, but not as an answer.
   void OnStreamCut(const absl::Status& status) { metrics_.CountRejection(status); }
+  // The restore of a store has ended.
+  void OnRestore(bool is_ok) { metrics_.CountRestore(is_ok); }
 
   const CallMetrics& metrics() const { return metrics_; }
 

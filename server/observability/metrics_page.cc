@@ -102,6 +102,10 @@ void AddCalls(const CallMetrics& calls, Page& page) {
   for (const CallMetrics::ReasonCount& rejections : calls.RejectionCounts()) {
     page.Add(rejections.count, {{"reason", std::string(rejections.reason)}});
   }
+  page.Begin("softlookup_store_restores_total", MetricType::Counter,
+             "Restores of single stores from backups, by how they ended.");
+  page.Add(calls.restore_count(/*is_ok=*/true), {{"result", "ok"}});
+  page.Add(calls.restore_count(/*is_ok=*/false), {{"result", "failed"}});
   page.Counter("softlookup_slow_lookups_total", calls.slow_lookup_count(),
                "Lookups that took --slow-lookup-ms or longer, without the wait for a revision.");
 }
@@ -141,6 +145,8 @@ void AddWrites(const EngineStats& stats, Page& page) {
                "Compactions that nobody asked for, and that an error ended.");
   page.Counter("softlookup_compacted_rows_total", stats.dropped_rows,
                "Deleted rows that compactions dropped.");
+  page.Gauge("softlookup_deleted_bytes", stats.deleted_bytes,
+             "Bytes of disk that deleted stores and dropped rows still take, about.");
   page.Histogram("softlookup_log_sync_seconds", stats.log_sync_time, kPerNanosecond,
                  "How long the log took to write and sync a group of changes.");
   page.Gauge("softlookup_log_failed", stats.log_failed,

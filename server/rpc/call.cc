@@ -3,6 +3,7 @@
 #include <grpc/support/time.h>
 
 #include <string>
+#include <utility>
 
 #include "server/observability/trace_context.h"
 
@@ -29,6 +30,12 @@ Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spe
 Call::~Call() {
   dependencies_.observer.OnEnd(spec_.method);
   dependencies_.calls.OnEnd();
+}
+
+void Call::LogStore(StoreEvent event, nlohmann::ordered_json fields) const {
+  if (!gate_.identity().empty()) fields["identity"] = gate_.identity();
+  fields["peer"] = gate_.peer();
+  dependencies_.engine_log.Write(event, std::move(fields));
 }
 
 absl::Time Call::deadline() const {

@@ -4,11 +4,14 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/method.h"
 #include "server/observability/call_observer.h"
+#include "server/observability/engine_log.h"
 #include "server/observability/line_limiter.h"
 #include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
@@ -30,8 +33,9 @@ struct CallDependencies {
   CallLimiters& limiters;
   const Authenticator& authenticator;
   CallObserver& observer;  // Is notified of every call.
-  AuditLog* audit;         // Null: there is none.
-  LineLimiter& refusals;   // Limits the audit lines of all calls about refused callers.
+  EngineLog& engine_log;
+  AuditLog* audit;        // Null: there is none.
+  LineLimiter& refusals;  // Limits the audit lines of all calls about refused callers.
 };
 
 // One call in progress, as the code that answers it sees it. gate() checks its caller, Receive()
@@ -60,6 +64,12 @@ class Call {
     return limiters().messages.Receive(
         bytes, {.identity = gate_.identity(), .budget = gate_.request_bytes()}, message, charge);
   }
+
+  // Writes a line of the server log about a store that the call has to do with: `fields`, and who
+  // has called.
+  void LogStore(StoreEvent event, nlohmann::ordered_json fields) const;
+  // Counts a restore, which the call has made or failed to make.
+  void CountRestore(bool is_ok) const { dependencies_.observer.OnRestore(is_ok); }
 
   // The deadline that the client set; infinite if none.
   absl::Time deadline() const;

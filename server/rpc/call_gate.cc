@@ -82,6 +82,12 @@ absl::Status CallGate::EnterRename(absl::string_view store, absl::string_view ne
   return limiters_.tenants.Take(new_name, /*rows=*/0);
 }
 
+void CallGate::KeepNames(absl::string_view store, absl::string_view new_name) {
+  absl::MutexLock lock(&mutex_);
+  Keep(store, store_);
+  if (!new_name.empty()) Keep(new_name, new_name_.emplace());
+}
+
 absl::Status CallGate::TakeRows(std::int64_t rows) {
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();

@@ -56,6 +56,9 @@ class CallGate {
   // Takes one request from the rate of each name's tenant, or only one if both names have the same
   // tenant. If the second tenant's rate refuses, what was taken from the first stays taken.
   absl::Status EnterRename(absl::string_view store, absl::string_view new_name);
+  // Keeps names of a call that Admit() has denied, for store() and new_name(). `new_name` may be
+  // empty.
+  void KeepNames(absl::string_view store, absl::string_view new_name);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.
   absl::Status TakeRows(std::int64_t rows);
@@ -76,9 +79,9 @@ class CallGate {
   const std::string& identity() const { return identity_; }
   // The connection's other end, as gRPC names it.
   const std::string& peer() const { return connection_.peer(); }
-  // The last store passed to Enter() or EnterRename(); empty if there is none.
+  // The last store passed to Enter(), EnterRename() or KeepNames(); empty if there is none.
   std::string store() const;
-  // The new name passed to EnterRename(); empty if there is none.
+  // The new name passed to EnterRename() or KeepNames(); empty if there is none.
   std::string new_name() const;
 
  private:

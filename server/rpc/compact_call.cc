@@ -63,9 +63,13 @@ absl::Status CompactCall::Compact() {
   const CompactionRequest request{.store = request_.name(),
                                   .end_memories = request_.end_memories(),
                                   .dropped_rows = &dropped_rows};
+  call().LogStore(StoreEvent::kCompactionBegun, {{"store", request.store}});
   const absl::StatusOr<CompactionResult> result = engine_.CompactStore(request, stop_->cancel());
+  const absl::Status status = result.ok() ? absl::OkStatus() : stop_->CauseOf(result.status());
+  call().LogStore(StoreEvent::kCompactionEnded,
+                  CompactionFields(request.store, status, dropped_rows));
   if (result.ok() || dropped_rows > 0) call().auditor().CountChange(dropped_rows);
-  if (!result.ok()) return stop_->CauseOf(result.status());
+  SOFTLOOKUP_RETURN_IF_ERROR(status);
   EncodeCompaction(*result, response_);
   return absl::OkStatus();
 }

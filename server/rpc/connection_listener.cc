@@ -52,16 +52,18 @@ absl::Status ConnectionListener::Bind(const std::string& host, int port) {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const bool is_known = getaddrinfo(host.c_str(), "0", &hints, &found) == 0;
+  const int lookup_error = getaddrinfo(host.c_str(), "0", &hints, &found);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
   port_ = port;
-  bool all = is_known;
+  bool all = lookup_error == 0;
+  int last_error = 0;
   for (addrinfo* address = found; all && address != nullptr; address = address->ai_next) {
     FileDescriptor listener = ListenOn(*address, port_);
     if (listener.get() < 0) {
       // A name may have an address that this machine does not have, such as an IPv6 address on a
       // machine without IPv6.
-      all = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
+      last_error = errno;
+      all = last_error == EADDRNOTAVAIL || last_error == EAFNOSUPPORT;
       continue;
     }
     if (port_ == 0) port_ = PortOf(listener.get());
@@ -70,7 +72,7 @@ absl::Status ConnectionListener::Bind(const std::string& host, int port) {
   }
   if (all && !listeners_.empty()) return absl::OkStatus();
   listeners_.clear();
-  return absl::UnavailableError("is the port taken?");
+  return absl::UnavailableError(WhyNotListening(lookup_error, last_error));
 }
 
 absl::Status ConnectionListener::Start(absl::Duration peer_timeout, TakeOver take_over) {

@@ -32,7 +32,8 @@ class ConnectionListener {
 
   // Listens at all addresses of `host` on `port` (0: any free one). Skips addresses that this
   // machine does not have. UNAVAILABLE if `host` is unknown, if one of the other addresses cannot
-  // be bound, or if all addresses were skipped.
+  // be bound, or if all addresses were skipped. The message says why, as in "Address already in
+  // use".
   absl::Status Bind(const std::string& host, int port);
   int port() const { return port_; }
   // Whether only this machine can reach the port. Call this after Bind().

@@ -3,6 +3,7 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,6 +71,7 @@ absl::Status CreateStore(Engine& engine, Call& call, const v1::CreateStoreReques
       const auto reservation,
       call.limiters().store_creations.Reserve(engine, call.gate().caller(), config.name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine.CreateStore(config));
+  call.LogStore(StoreEvent::kCreated, {{"store", config.name}});
   response = EncodeStore(info);
   return absl::OkStatus();
 }
@@ -155,7 +157,12 @@ absl::Status RenameStore(Engine& engine, Call& call, const v1::RenameStoreReques
   }
   const auto reservation = call.limiters().store_creations.ReserveNewName(rename.new_name);
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreRenamed renamed, engine.RenameStore(rename));
-  if (renamed.replaced) call.auditor().NoteReplacement();
+  nlohmann::ordered_json fields = {{"store", rename.name}, {"new_name", rename.new_name}};
+  if (renamed.replaced) {
+    call.auditor().NoteReplacement();
+    fields["replaced_rows"] = renamed.replaced->row_count;
+  }
+  call.LogStore(StoreEvent::kRenamed, std::move(fields));
   EncodeStoreRenamed(renamed, response);
   return absl::OkStatus();
 }
@@ -163,7 +170,9 @@ absl::Status RenameStore(Engine& engine, Call& call, const v1::RenameStoreReques
 absl::Status DeleteStore(Engine& engine, Call& call, const v1::DeleteStoreRequest& request,
                          v1::DeleteStoreResponse& response) {
   SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.name()));
-  return engine.DeleteStore(request.name());
+  SOFTLOOKUP_RETURN_IF_ERROR(engine.DeleteStore(request.name()));
+  call.LogStore(StoreEvent::kDeleted, {{"store", request.name()}});
+  return absl::OkStatus();
 }
 
 absl::Status DeleteRows(Engine& engine, Call& call, const v1::DeleteRowsRequest& request,

@@ -46,4 +46,18 @@ absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
   return absl::OkStatus();
 }
 
+void DeniedCall::Start(std::unique_ptr<Call> call, absl::Status denial, KeepNames keep_names) {
+  auto* denied = new DeniedCall(std::move(call), std::move(denial), keep_names);
+  Rpc& rpc = denied->call_->rpc();
+  rpc.Attach(*denied);
+  denied->arrival_.OnStart();
+  rpc.StartRead(&denied->bytes_);
+}
+
+void DeniedCall::OnReadDone(bool ok) {
+  arrival_.OnDone();
+  if (ok && bytes_.Length() <= kNetworkThreadParseBytesMax) keep_names_(*call_, bytes_);
+  call_->rpc().Finish(call_->reporter().Answer(denial_));
+}
+
 }  // namespace softlookup::server

@@ -146,6 +146,33 @@ class RefusedCall final : public Rpc::Handler {
   const std::unique_ptr<Call> call_;
 };
 
+// A call whose caller may not make it. Reads the request only for the names in it, which the audit
+// line then has. The answer is the denial, also if the request is large or malformed, or does not
+// come. Deletes itself.
+class DeniedCall final : public Rpc::Handler {
+ public:
+  // Passes the names in a request of at most kNetworkThreadParseBytesMax bytes to
+  // CallGate::KeepNames(), if it can be parsed.
+  using KeepNames = void (*)(Call& call, grpc::ByteBuffer& bytes);
+
+  static void Start(std::unique_ptr<Call> call, absl::Status denial, KeepNames keep_names);
+  void OnReadDone(bool ok) override;
+  void OnDone() override { delete this; }
+
+ private:
+  DeniedCall(std::unique_ptr<Call> call, absl::Status denial, KeepNames keep_names)
+      : call_(std::move(call)),
+        denial_(std::move(denial)),
+        keep_names_(keep_names),
+        arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
+
+  const std::unique_ptr<Call> call_;
+  const absl::Status denial_;
+  const KeepNames keep_names_;
+  StallWatch::Waits arrival_;
+  grpc::ByteBuffer bytes_;
+};
+
 }  // namespace softlookup::server
 
 #endif  // SOFTLOOKUP_SERVER_RPC_UNARY_CALL_H_

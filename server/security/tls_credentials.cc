@@ -1,13 +1,16 @@
 #include "server/security/tls_credentials.h"
 
 #include <grpc/grpc.h>
+#include <openssl/asn1.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <ctime>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace softlookup::server {
@@ -35,6 +38,17 @@ Certificate FirstCertificate(const std::string& text) {
   return Certificate(PEM_read_bio_X509(BioOf(text).get(), nullptr, NoPassword, nullptr));
 }
 
+// Returns `time`, or infinite past if it cannot be read.
+absl::Time TimeOf(const ASN1_TIME* time) {
+  std::tm utc{};
+  if (ASN1_TIME_to_tm(time, &utc) != 1) return absl::InfinitePast();
+  return absl::FromTM(utc, absl::UTCTimeZone());
+}
+
+std::string DateOf(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
 }  // namespace
 
 absl::Status CheckTlsConfig(const TlsConfig& config) {
@@ -51,9 +65,30 @@ absl::Status CheckTlsConfig(const TlsConfig& config) {
   if (private_key == nullptr) {
     return absl::InvalidArgumentError("--tls-key: holds no key in PEM without a password");
   }
-  if (!is_pair) return absl::InvalidArgumentError("--tls-key: is not the certificate's key");
+  if (!is_pair) {
+    return absl::InvalidArgumentError(
+        "--tls-key: is not the key of the certificate in --tls-certificate; the two files must be "
+        "a pair");
+  }
   if (!has_ca) return absl::InvalidArgumentError("--tls-client-ca: holds no certificate in PEM");
   return absl::OkStatus();
+}
+
+std::optional<std::string> ValidityWarning(const TlsConfig& config, absl::Time now) {
+  const Certificate certificate = FirstCertificate(config.certificate);
+  if (certificate == nullptr) return std::nullopt;
+  const absl::Time begin = TimeOf(X509_get0_notBefore(certificate.get()));
+  const absl::Time end = TimeOf(X509_get0_notAfter(certificate.get()));
+  ERR_clear_error();
+  if (now < begin) {
+    return absl::StrCat("--tls-certificate: is valid only from ", DateOf(begin),
+                        " on, so clients refuse it; is this machine's clock right?");
+  }
+  if (now > end) {
+    return absl::StrCat("--tls-certificate: has expired at ", DateOf(end),
+                        ", so clients refuse it; put a new one in its place");
+  }
+  return std::nullopt;
 }
 
 TlsCredentials::TlsCredentials(bool clients_need_certificates)

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace softlookup::server {
 
@@ -26,6 +28,10 @@ struct TlsConfig {
 // the private key is not the certificate's. Of several certificates in a text, only the first is
 // checked. The message says what is wrong.
 absl::Status CheckTlsConfig(const TlsConfig& config);
+
+// Returns a sentence for the operator if the server's certificate is not valid yet at `now`, or not
+// any more. `config` must have passed CheckTlsConfig(). Clients refuse such a certificate.
+std::optional<std::string> ValidityWarning(const TlsConfig& config, absl::Time now);
 
 // gRPC credentials for a server's port. The certificates can change while the server runs. Open
 // connections are not affected. Thread-safe.

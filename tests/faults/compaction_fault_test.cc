@@ -21,6 +21,7 @@
 #include "tests/faults/faulty_env.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
+#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -177,7 +178,7 @@ class CompactionFaultTest : public ::testing::Test {
 
   // Compacts a store of more blocks than one write compacts, with a fault anywhere in that.
   void RunLongCompactions(Fault fault, int cycles) {
-    constexpr std::uint64_t kBlocks = 40;
+    constexpr std::uint64_t kBlocks = kSanitized ? 24 : 40;
     int stopped = 0;
     ASSERT_NO_FATAL_FAILURE(Open());
     for (int cycle = 0; cycle < cycles; ++cycle) {

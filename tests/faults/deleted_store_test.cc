@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
@@ -274,6 +276,44 @@ TEST_F(DeletedStoreTest, ALaterStoreMeetsNoDamageThatADeletedOneHasLeft) {
     CheckRows(*engine, "a-left");
     CheckRows(*engine, "c-right");
   }
+}
+
+// Notes why the engine keeps the disk of deleted stores.
+class NotingLoadObserver final : public LoadObserver {
+ public:
+  void OnDiskKept(const absl::Status& why) override { whys_.emplace_back(why.message()); }
+  const std::vector<std::string>& whys() const { return whys_; }
+
+ private:
+  std::vector<std::string> whys_;
+};
+
+TEST_F(DeletedStoreTest, DiskThatIsKeptIsReportedAndCounted) {
+  const auto load = [&](const std::vector<std::string>& whys) -> std::unique_ptr<Engine> {
+    auto engine = Engine::Open({.thread_count = 1}, data_);
+    EXPECT_THAT(engine, IsOk());
+    NotingLoadObserver observer;
+    EXPECT_THAT((*engine)->Load(observer), IsOk());
+    EXPECT_EQ(observer.whys().size(), whys.size());
+    for (std::size_t i = 0; i < std::min(whys.size(), observer.whys().size()); ++i) {
+      EXPECT_THAT(observer.whys()[i], HasSubstr(whys[i]));
+    }
+    return *std::move(engine);
+  };
+  // Most of the store's 2,000 rows of 256 bytes.
+  const auto await_deleted_bytes = [](Engine& engine) {
+    while (engine.stats().deleted_bytes < 400'000) std::this_thread::yield();
+  };
+  const fs::path table = OnlyTableIn(data_);
+  EXPECT_EQ(load({})->stats().deleted_bytes, 0u);
+  DamageRows(table);
+  {
+    const auto engine = load({"a store is damaged"});
+    EXPECT_EQ(engine->stats().deleted_bytes, 0u);
+    ASSERT_THAT(engine->DeleteStore(kDamaged), IsOk());
+    await_deleted_bytes(*engine);
+  }
+  await_deleted_bytes(*load({"what is left of deleted stores cannot be read"}));
 }
 
 // A table that rots when nobody reads it any more.

@@ -332,6 +332,17 @@ TEST_F(FileSystemTest, BackupsOfALogThatHasFailedAreRefused) {
   EXPECT_THAT((*engine)->CopyTo(absl::StrCat(directory_.path(), "/whole")), IsOk());
 }
 
+TEST_F(FileSystemTest, ABackupThatTheDataDirectorysDiskHasNoRoomForNamesThatDirectory) {
+  auto engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  BeginStore(**engine, 0);
+  files_->FailAt(Fault::kDiskFull, 1, /*stays=*/true);
+  const absl::Status refused = (*engine)->CopyTo(directory_.path() + "/copy");
+  EXPECT_THAT(refused, HasReason("STORAGE_FAILED"));
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("its own files in " + directory_.path() +
+                                                      "/data, whose disk is full"));
+}
+
 TEST_F(FileSystemTest, AFailedAppendEndsTheChainThatItIsPartOf) {
   auto engine = Open();
   ASSERT_THAT(engine, IsOk());

@@ -32,6 +32,7 @@ class MemoryLog final : public CommitLog {
   std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange>) const override { return {}; }
   absl::Status ReadTables(absl::Span<const KeyRange>) const override { return absl::OkStatus(); }
   void AwaitReclaimed() override {}
+  std::uint64_t deleted_bytes() const override { return 0; }
   absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
   absl::Status CopyTo(const std::string& directory) override;
 

@@ -23,15 +23,25 @@ TEST(AuditTest, HasALineForEveryChangeDenialAndFailedLogin) {
   const std::string path = "/softlookup.v1.SoftLookup/CreateStore";
   CallRaw(channel, path, request, manage);
   CallRaw(channel, path, request, read);
+  const grpc::Status malformed = CallRaw(channel, path, "\xff", read).status;
+  EXPECT_EQ(malformed.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  v1::RenameStoreRequest rename;
+  rename.set_store("s\n");
+  rename.set_new_name(std::string(1000, 't'));
+  CallRaw(channel, "/softlookup.v1.SoftLookup/RenameStore", rename.SerializeAsString(), read);
   CallRaw(channel, path, request, "guess");
   CallRaw(channel, "/softlookup.v1.SoftLookup/ListStores", "", read);
   ASSERT_EQ(server.Stop(SIGTERM), 0);
   const std::string log = Contents(files.Path("audit.log"));
   EXPECT_THAT(
-      log, ::testing::MatchesRegex(
-               ".*\"event\":\"change\",\"identity\":\"m\",.*\"store\":\"s\",\"result\":\"OK\".*\n"
-               ".*\"event\":\"denial\",\"identity\":\"r\",.*\"PERMISSION_DENIED\".*\n"
-               ".*\"event\":\"login_failure\",\"identity\":\"\",.*\"UNAUTHENTICATED\".*\n"));
+      log,
+      ::testing::MatchesRegex(
+          ".*\"event\":\"change\",\"identity\":\"m\",.*\"store\":\"s\",\"result\":\"OK\".*\n"
+          ".*\"event\":\"denial\",\"identity\":\"r\",.*\"store\":\"s\",.*\"PERMISSION_DENIED\".*\n"
+          ".*\"event\":\"denial\",\"identity\":\"r\",.*\"store\":\"\",.*\"PERMISSION_DENIED\".*\n"
+          ".*\"store\":\"s\\\\n\",\"new_name\":\"t+\",\"result\":\"PERMISSION_DENIED\".*\n"
+          ".*\"event\":\"login_failure\",\"identity\":\"\",.*\"UNAUTHENTICATED\".*\n"));
+  EXPECT_LT(log.size(), 5000u) << "names are cut";
   for (const std::string& secret : {manage, read, std::string("guess")}) {
     EXPECT_THAT(log, ::testing::Not(::testing::HasSubstr(secret)));
   }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +28,11 @@ constexpr float kTornComponent = 2.5f;
 
 class DamagedStoreTest : public ::testing::Test {
  protected:
-  void Start() { server_.emplace(std::vector<std::string>{"--data-dir", data_}); }
+  void Start() {
+    server_.emplace(std::vector<std::string>{"--data-dir", data_, "--backup-dir", backups_,
+                                             "--log-level", "warning"},
+                    log_);
+  }
   void Stop() {
     EXPECT_EQ(server_->Stop(SIGTERM), 0);
     server_.reset();
@@ -48,7 +55,8 @@ class DamagedStoreTest : public ::testing::Test {
   }
 
   TemporaryDirectory directory_;
-  const std::string data_ = directory_.path() + "/data";
+  const std::string data_ = directory_.path() + "/data", backups_ = directory_.path() + "/backups";
+  const std::string log_ = directory_.path() + "/log";
   std::optional<ServerProcess> server_;
 };
 
@@ -108,6 +116,49 @@ TEST_F(DamagedStoreTest, IsListedWithItsDamageAndCanBeDeleted) {
   EXPECT_EQ(Connect().GetStore("people")->live_row_count(), 4000u);
   EXPECT_EQ(Connect().GetStore("vectors")->live_row_count(), 4000u);
   Stop();
+}
+
+TEST_F(DamagedStoreTest, ABackupThatHasItSaysSo) {
+  Start();
+  Fill("people", 1.25f);
+  Fill("torn", kTornComponent);
+  const CommandResult before = Tool({"backup", "create", "before"});
+  EXPECT_EQ(before.exit_code, 0);
+  EXPECT_EQ(before.err, "");
+  EXPECT_THAT(Tool({"backup", "list"}).out, Not(HasSubstr("damaged")));
+  Stop();
+  // The backup shares the table with the data directory, and must not be damaged with it.
+  const std::filesystem::path table = OnlyTableIn(data_);
+  std::filesystem::copy_file(table, directory_.path() + "/table");
+  std::filesystem::rename(directory_.path() + "/table", table);
+  DamageRow(table, std::vector<float>(2 * kDim, kTornComponent));
+
+  Start();
+  const CommandResult after = Tool({"backup", "create", "after"});
+  EXPECT_EQ(after.exit_code, 0);
+  EXPECT_THAT(after.err, AllOf(HasSubstr("warning: "), HasSubstr("damage: torn;"),
+                               HasSubstr("keep an older backup")));
+  EXPECT_THAT(Tool({"backup", "list"}).out,
+              AllOf(HasSubstr("damaged stores\n"), HasSubstr(" torn\n")));
+  EXPECT_THAT(Tool({"backup", "list", "-o", "json"}).out,
+              HasSubstr("\"damaged_stores\":[\"torn\"]"));
+  for (const char* name : {"before", "after"}) {
+    const std::string backup = backups_ + "/" + name;
+    for (const std::vector<std::string>& arguments :
+         {std::vector<std::string>{"backup", "verify", backup},
+          {"backup", "restore", backup, directory_.path() + "/restored-" + name}}) {
+      const CommandResult result = Tool(arguments);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_EQ(result.err.find("the damage: torn;") != std::string::npos,
+                std::string(name) == "after")
+          << result.err;
+    }
+  }
+  Stop();
+  std::ifstream in(log_);
+  const std::string log((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(log, HasSubstr("backup after has the damage of stores that could not be loaded: "
+                             "torn;"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -427,6 +428,25 @@ TEST(ListenTest, BeyondLoopbackTakesTlsAndAnAuthFile) {
   const ServerProcess secure(safe);
 }
 
+TEST(StartTest, WhatTheFlagsAloneRefuseMakesNoDataDirectory) {
+  const SecurityFiles files;
+  const ServerProcess other;
+  const std::string data = files.Path("data");
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {"--listen", "0.0.0.0:0"},
+           {"--listen", other.grpc_address()},
+           {"--listen", "127.0.0.1:0", "--auth", files.Path("none.json")},
+           {"--listen", "127.0.0.1:0", "--tls-certificate", files.Path("tls/server.pem"),
+            "--tls-key", files.Path("tls/client-key.pem")}}) {
+    std::vector<std::string> command = {ServerBinary(), "--data-dir", data, "--http-listen",
+                                        "127.0.0.1:0"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const CommandResult refused = RunCommand(command);
+    EXPECT_EQ(refused.exit_code, 1) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(data)) << refused.err;
+  }
+}
+
 TEST(StartTest, FilesThatCannotBeUsedAreClearErrors) {
   const SecurityFiles files;
   const auto error_of = [](std::vector<std::string> flags) {
@@ -445,7 +465,7 @@ TEST(StartTest, FilesThatCannotBeUsedAreClearErrors) {
               HasSubstr("--tls-key"));
   EXPECT_THAT(error_of({"--tls-certificate", files.Path("tls/server.pem"), "--tls-key",
                         files.Path("tls/client-key.pem")}),
-              HasSubstr("not the certificate's key"));
+              HasSubstr("--tls-key: is not the key of the certificate in --tls-certificate"));
   EXPECT_THAT(
       error_of({"--tls-certificate", files.auth(), "--tls-key", files.Path("tls/client-key.pem")}),
       HasSubstr("no certificate"));

@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,6 +21,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -98,7 +98,8 @@ TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
                 MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z"));
   }
   EXPECT_THAT(json::parse(lines[0]).at("message").get<std::string>(), HasSubstr("kernel"));
-  EXPECT_THAT(json::parse(lines[1]).at("message").get<std::string>(), HasSubstr("serves gRPC on"));
+  EXPECT_THAT(json::parse(lines[1]).at("message").get<std::string>(),
+              AllOf(HasSubstr("serves gRPC on"), HasSubstr(" without TLS, ")));
   EXPECT_EQ(json::parse(lines[3]).at("message"), "stopped");
 }
 
@@ -116,19 +117,32 @@ TEST_F(LogTest, ANewDataDirectoryIsWarnedOfOnce) {
   }
 }
 
-TEST_F(LogTest, ADirectoryOfOtherFilesIsWarnedOfOnce) {
-  const std::string data = directory_.path() + "/other";
-  std::filesystem::create_directory(data);
-  std::ofstream(data + "/hosts") << "127.0.0.1 localhost\n";
-  const std::string warning = data + " has files, but none of a data directory: it becomes one";
-  for (int start = 0; start < 2; ++start) {
-    Start({"--data-dir", data});
-    const std::vector<std::string> lines = Stop();
-    EXPECT_EQ(std::count_if(
-                  lines.begin(), lines.end(),
-                  [&](const std::string& line) { return line.find(warning) != std::string::npos; }),
-              1);
+TEST_F(LogTest, WhatHappensToStoresIsLogged) {
+  Start({"--log-format", "json", "--data-dir", directory_.path() + "/data", "--backup-dir",
+         directory_.path() + "/backups"});
+  Client client = *Client::Connect(server_->grpc_address(), PatientOptions());
+  for (const char* name : {"a", "b"})
+    ASSERT_THAT(client.CreateStore(StoreMessage(name, 2, 1)), IsOk());
+  ASSERT_THAT(client.CreateBackup("one"), IsOk());
+  ASSERT_THAT(client.RenameStore("a", "b", {.replace = true}), IsOk());
+  ASSERT_THAT(client.CompactStore("b"), IsOk());
+  ASSERT_THAT(client.RestoreStore("one", "a", "c"), IsOk());
+  EXPECT_FALSE(client.RestoreStore("one", "none", "d").ok());
+  ASSERT_THAT(client.DeleteStore("b"), IsOk());
+  EXPECT_FALSE(client.DeleteStore("b").ok());
+  std::vector<std::string> events;
+  for (const std::string& text : Stop()) {
+    const json line = json::parse(text);
+    if (!line.contains("store")) continue;
+    EXPECT_THAT(line.at("peer").get<std::string>(), HasSubstr("127.0.0.1"));
+    events.push_back(line.at("level").get<std::string>() + " " +
+                     line.at("message").get<std::string>() + " " +
+                     line.at("store").get<std::string>());
   }
+  EXPECT_THAT(events, ElementsAre("info store created a", "info store created b",
+                                  "info store renamed a", "info compaction begun b",
+                                  "info compaction ended b", "info store restored c",
+                                  "warning store not restored d", "info store deleted b"));
 }
 
 TEST_F(LogTest, ASlowLookupIsLoggedWithWhereItsTimeWentAndItsTrace) {

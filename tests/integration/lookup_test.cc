@@ -6,9 +6,12 @@
 #include <map>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/integration/integration_test.h"
+#include "tests/testing/server_process.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
 namespace {
@@ -75,6 +78,21 @@ TEST_F(LookupTest, TheLargestWeightsAreListedWithTheirScoresAndTheRestIsSummed) 
     ASSERT_THAT(Lookup(lookup, &answer), IsGrpcOk());
     EXPECT_EQ(answer.weights_size(), 0);
   }
+}
+
+TEST_F(LookupTest, TheToolWritesItsFileThoughNobodyReadsTheTables) {
+  Create("s", 1, 1);
+  ASSERT_THAT(Append(RowsWithIds(0, 12, 1)), IsGrpcOk());
+  const TemporaryDirectory directory;
+  std::string queries;  // Their tables take more than a pipe holds.
+  for (int i = 0; i < 2000; ++i) queries += absl::StrCat(i % 7, "\n");
+  const std::string answers = directory.path() + "/answers.npy";
+  const CommandResult result = RunCommand(
+      {"/bin/sh", "-c",
+       absl::StrCat(ToolBinary(), " --server ", server_.grpc_address(),
+                    " lookup s --queries - --values-out ", answers, " | true; ls ", answers)},
+      queries);
+  EXPECT_EQ(result.out, answers + "\n") << result.err;
 }
 
 TEST_F(LookupTest, AnAnswerIsWithinItsMaxErrorAndSaysWhatIsProven) {

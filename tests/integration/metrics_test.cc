@@ -136,6 +136,31 @@ TEST_F(DiskMetricsTest, TheDiskAndTheNewestBackupAreShown) {
   EXPECT_NEAR(after.Value(kNewestBackup), static_cast<double>(backup.create_time().seconds()), 1);
 }
 
+TEST_F(DiskMetricsTest, RestoresOfStoresAreCountedByTheirEnd) {
+  const auto count = [this](const std::string& result) {
+    return Scrape().Value(absl::StrCat("softlookup_store_restores_total{result=\"", result, "\"}"),
+                          -1);
+  };
+  EXPECT_EQ(count("ok"), 0);
+  EXPECT_EQ(count("failed"), 0);
+  Create("s", 2, 1);
+  MakeBackup("first");
+  const auto restore = [this](const std::string& store, const std::string& name) {
+    CallContext context;
+    admin::v1::RestoreStoreRequest request;
+    request.set_backup("first");
+    request.set_store(store);
+    request.set_name(name);
+    admin::v1::RestoreStoreResponse response;
+    return admin::v1::Admin::NewStub(Channel(server_))->RestoreStore(&context, request, &response);
+  };
+  EXPECT_THAT(restore("s", "t"), IsGrpcOk());
+  EXPECT_THAT(restore("none", "u"), IsGrpcError(grpc::NOT_FOUND, ""));
+  EXPECT_THAT(restore("s", ".."), IsGrpcError(grpc::INVALID_ARGUMENT, ""));
+  EXPECT_EQ(count("ok"), 1);
+  EXPECT_EQ(count("failed"), 1);
+}
+
 TEST_F(DiskMetricsTest, WhatIsNoBackupDoesNotCountAndHoldsNobodyUp) {
   MakeBackup("first");
   const double newest = ScrapeOnceThereIs(kBackupFree).Value(kNewestBackup);

@@ -267,7 +267,9 @@ TEST_F(RestoreStoreTest, AStopOfTheServerEndsItAndLosesNothing) {
   EXPECT_TRUE(status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status)) << status;
   Start();
   EXPECT_EQ(Answers("people"), answers_);
-  if (Names().size() == 1) EXPECT_THAT(client_->RestoreStore("one", "people", "t"), IsOk());
+  if (Names().size() == 1) {
+    EXPECT_THAT(client_->RestoreStore("one", "people", "t"), IsOk());
+  }
   EXPECT_EQ(Answers("t"), answers_);
 }
 

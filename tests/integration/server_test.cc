@@ -268,7 +268,9 @@ TEST(StartTest, ATakenPortIsAClearError) {
   const CommandResult second = RunCommand({ServerBinary(), "--ephemeral", "--listen",
                                            server.grpc_address(), "--http-listen", "127.0.0.1:0"});
   EXPECT_EQ(second.exit_code, 1);
-  EXPECT_THAT(second.err, ::testing::HasSubstr("cannot listen on " + server.grpc_address()));
+  EXPECT_THAT(second.err,
+              ::testing::HasSubstr("--listen: cannot listen on " + server.grpc_address() +
+                                   " for gRPC: Address already in use"));
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ class VerifyTest : public ::testing::Test {
     return RunCommand({ServerBinary(), "--verify", "--data-dir", directory});
   }
 
+  // Starts a server that must not start.
+  CommandResult Serve(const std::string& directory) const {
+    return RunCommand({ServerBinary(), "--data-dir", directory, "--listen", "127.0.0.1:0",
+                       "--http-listen", "127.0.0.1:0"});
+  }
+
   TemporaryDirectory parent_;
   const std::string directory_ = parent_.path() + "/data";
 };
@@ -78,8 +84,7 @@ TEST_F(VerifyTest, ADirectoryWithoutItsRootIsDamagedAndIsNotServed) {
   EXPECT_THAT(result.out, HasSubstr("is damaged: CURRENT is missing beside"));
   EXPECT_THAT(result.out, HasSubstr("in " + directory_));
   EXPECT_THAT(result.out, HasSubstr("restore a backup"));
-  const CommandResult served = RunCommand({ServerBinary(), "--data-dir", directory_, "--listen",
-                                           "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
+  const CommandResult served = Serve(directory_);
   EXPECT_EQ(served.exit_code, 1);
   EXPECT_THAT(served.err, HasSubstr("is damaged: CURRENT is missing beside"));
   EXPECT_THAT(served.err, HasSubstr("restore a backup"));
@@ -97,6 +102,45 @@ TEST_F(VerifyTest, ADirectoryOfOtherFilesIsNoDataDirectory) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("there is no data directory " + parent_.path() +
                                     ": it has none of the files of one"));
+}
+
+TEST_F(VerifyTest, ADirectoryOfOthersIsNeitherServedNorWholeAndStaysAsItIs) {
+  std::filesystem::create_directory(directory_);
+  std::ofstream(directory_ + "/hosts") << "127.0.0.1 localhost\n";
+  const CommandResult served = Serve(directory_);
+  EXPECT_EQ(served.exit_code, 1);
+  EXPECT_THAT(served.err, HasSubstr(directory_ + " is no data directory: it has hosts,"));
+  const CommandResult verified = Verify(directory_);
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(served.err, HasSubstr(verified.out));
+  std::filesystem::remove(directory_ + "/hosts");
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(VerifyTest, ADirectoryOfBackupsIsNeitherServedNorWhole) {
+  const std::string backups = parent_.path() + "/backups";
+  {
+    const ServerProcess server({"--data-dir", directory_, "--backup-dir", backups});
+    const CommandResult made =
+        RunCommand({ToolBinary(), "--server", server.grpc_address(), "backup", "create", "monday"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  const std::string command = "softlookup backup restore " + backups + "/monday";
+  const CommandResult served = Serve(backups);
+  EXPECT_EQ(served.exit_code, 1);
+  EXPECT_THAT(served.err, HasSubstr(command));
+  const CommandResult verified = Verify(backups);
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(verified.out, HasSubstr(command));
+
+  // A version that served it made a data directory of it, without stores.
+  const std::string empty = parent_.path() + "/empty";
+  EXPECT_EQ(ServerProcess({"--data-dir", empty}).Stop(SIGTERM), 0);
+  EXPECT_EQ(Verify(empty).exit_code, 0);
+  std::filesystem::copy(backups, empty, std::filesystem::copy_options::recursive);
+  const CommandResult mixed = Verify(empty);
+  EXPECT_EQ(mixed.exit_code, 1);
+  EXPECT_THAT(mixed.out, HasSubstr("softlookup backup restore " + empty + "/monday"));
 }
 
 TEST_F(VerifyTest, ADirectoryThatIsNotThereIsAnErrorAndIsNotMade) {

@@ -32,7 +32,9 @@ PAGES_SECONDS = 200  # After which no command begins, so that failures are told 
 
 # Languages of blocks that hold commands, and of others with the reason why those are not run.
 LANGUAGES = {"", "bash", "console", "indented", "sh"}
-OTHER_LANGUAGES = {"cpp": "a part of a program; tests/examples builds whole ones"}
+OTHER_LANGUAGES = {"cpp": "a part of a program; tests/examples builds whole ones",
+                   "pycon": "Python; tests/python/docs_test.py runs it", "python": "likewise, or a part of a program",
+                   "output": "what a block of Python prints"}
 
 # Blocks that hold no command: how they begin, in which page, and what they are.
 NO_COMMANDS = [
@@ -53,6 +55,7 @@ NOT_RUN = [
     ("", r"apt-get ", "installs or downloads packages: needs root or the network"),
     ("", r"systemctl ", "needs systemd"),
     ("", r"cmake ", "builds for minutes; scripts/test has built what is tested here"),
+    ("", r"client/python/", "builds packages; tests/python does"),
     ("", r"scripts/", "installs packages, builds and runs all tests"),
     ("", r"build/release/bin/softlookup-bench ", "measures for minutes; tests/benchmarks runs its modes"),
     ("docs/console.md", r"softlookup console", "serves until it is interrupted; tests/console uses it in a browser"),

@@ -2,8 +2,8 @@
 """Does examples/proxy/haproxy.cfg keep strangers out?  proxy_test.py SERVER ROOT
 
 Starts HAProxy with that file in front of a real server, both on free loopback ports. Every attack comes
-from an address of its own, as HAProxy counts by source; lookups go on meanwhile. Needs haproxy, openssl,
-protobuf-compiler-grpc, python3-grpcio and python3-numpy; exits with 77 where haproxy is not installed.
+from an address of its own, as HAProxy counts by source; lookups go on meanwhile. Needs haproxy, openssl
+and what tests/python needs for the package; exits with 77 where haproxy is not installed.
 """
 import contextlib
 import hashlib
@@ -177,6 +177,7 @@ class ProxyTest(unittest.TestCase):
     """HAProxy and the server on this machine, without TLS between the two."""
 
     tls_to_server = False
+    softlookup = None  # The package, once it is imported.
 
     @classmethod
     def setUpClass(cls):
@@ -188,9 +189,8 @@ class ProxyTest(unittest.TestCase):
         cls.start_server()
         cls.start_proxy()
         cls.make_client()
-        cls.lookup = staticmethod(lambda: cls.client.lookup("mine", [[1.0, 2.0]], timeout=SECONDS)[0])
-        cls.client.create("mine", key_dim=2, value_dim=1)
-        cls.client.append("mine", [[1.0, 2.0]], [[7.0]])
+        cls.lookup = staticmethod(lambda: cls.client.store("mine").lookup([1.0, 2.0]).values)
+        cls.client.create_store("mine", key_dim=2, value_dim=1).append([[1.0, 2.0]], [[7.0]])
 
     @classmethod
     def start(cls, command, **options):
@@ -248,12 +248,18 @@ class ProxyTest(unittest.TestCase):
 
     @classmethod
     def make_client(cls):
-        subprocess.run([os.path.join(ROOT, "examples/python/make_stubs"), cls.path], check=True, timeout=SECONDS)
-        for path in (cls.path, os.path.join(ROOT, "examples/python")):
-            sys.path.insert(0, path)
-            cls.addClassCleanup(sys.path.remove, path)
+        package = os.path.join(cls.path, "package")
+        subprocess.run([sys.executable, "-B", os.path.join(ROOT, "tests/python/unpack_wheel.py"), ROOT, package],
+                       check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
+        if cls.softlookup is None:  # Imported once for both classes.
+            sys.path.insert(0, os.path.join(package, "site"))
+            import softlookup  # pylint: disable=import-error,import-outside-toplevel
+            from softlookup._proto.softlookup.v1 import lookup_pb2  # pylint: disable=import-error,import-outside-toplevel
+            from softlookup._proto.softlookup.v1 import soft_lookup_pb2_grpc  # pylint: disable=import-error,import-outside-toplevel
+            sys.path.pop(0)
+            ProxyTest.softlookup, ProxyTest.messages, ProxyTest.stub_of = (
+                softlookup, lookup_pb2, staticmethod(soft_lookup_pb2_grpc.SoftLookupStub))
         import grpc  # pylint: disable=import-outside-toplevel
-        import numpy_client  # pylint: disable=import-outside-toplevel
         cls.grpc = grpc
         with open(cls.certificate, "rb") as file:
             trusted = grpc.ssl_channel_credentials(file.read())
@@ -261,11 +267,15 @@ class ProxyTest(unittest.TestCase):
             f"localhost:{cls.port}", grpc.composite_channel_credentials(
                 trusted, grpc.access_token_call_credentials(token)) if token else trusted,
             [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 * MIB)]))
-        cls.client = numpy_client.Client()
-        cls.stub_of = staticmethod(numpy_client.soft_lookup_pb2_grpc.SoftLookupStub)
+        token = os.path.join(cls.path, "token")
+        with open(token, "w", encoding="ascii") as file:
+            file.write(TOKEN)
+        cls.client = cls.softlookup.connect(f"localhost:{cls.port}", tls_ca=cls.certificate, token_file=token,
+                                            deadline=SECONDS)
+        cls.addClassCleanup(cls.client.close)
         channel = cls.channel(TOKEN)
         cls.addClassCleanup(channel.close)
-        cls.client.stub = cls.stub_of(channel)
+        cls.stub = cls.stub_of(channel)
         grpc.channel_ready_future(channel).result(SECONDS)
         health = channel.unary_unary("/grpc.health.v1.Health/Check")
 
@@ -296,19 +306,19 @@ class ProxyTest(unittest.TestCase):
         self.assertNotIn("WARNING", self.checked.stderr)
 
     def test_calls_and_streams_and_errors_pass(self):
-        from softlookup.v1 import lookup_pb2, store_pb2  # pylint: disable=import-error,import-outside-toplevel
-        from numpy_client import error_details, to_matrix  # pylint: disable=import-error,import-outside-toplevel
-        one = lookup_pb2.LookupRequest(store="mine", queries=to_matrix([[1.0, 2.0]]))
-        self.assertEqual(len(list(self.client.stub.StreamLookup(iter([one] * 3), timeout=SECONDS))), 3)
-        with self.assertRaises(self.grpc.RpcError) as refused:
-            self.client.stub.GetStore(store_pb2.GetStoreRequest(name="absent"), timeout=SECONDS)
-        self.assertEqual(error_details(refused.exception)[0], "STORE_NOT_FOUND")
+        one = self.messages.LookupRequest(store="mine")
+        one.queries.rows, one.queries.cols = 1, 2
+        one.queries.values.extend([1.0, 2.0])
+        self.assertEqual(len(list(self.stub.StreamLookup(iter([one] * 3), timeout=SECONDS))), 3)
+        with self.assertRaises(KeyError) as refused:
+            self.client.store("absent").info()
+        self.assertEqual(refused.exception.reason, "STORE_NOT_FOUND")
 
     def test_large_messages_pass(self):
         rows = [[1.0] * 128] * 4096  # 2 MiB of keys.
-        self.client.create("wide", key_dim=128, value_dim=1)
-        self.client.append("wide", rows, [[1.0]] * len(rows))
-        self.client.delete("wide")
+        wide = self.client.create_store("wide", key_dim=128, value_dim=1)
+        wide.append(rows, [[1.0]] * len(rows))
+        wide.delete()
 
     def test_without_a_token_nothing_but_health_is_served(self):
         self.assertEqual(self.code_of(None), "UNAUTHENTICATED")

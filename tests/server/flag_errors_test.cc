@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,41 @@ TEST(FlagErrorLineTest, HasNoCharacterOfTheFileThatATerminalObeys) {
   const std::string folder = value.path().substr(0, value.path().rfind('/'));
   EXPECT_EQ(ErrorOf({"--config", value.path()}),
             folder + "/\\x1b[2J.conf, line 1: --threads: Value \\x1b[2J not in range 0 to 1024");
+}
+
+TEST(ConfigMistakeTest, IsTheFirstFlagThatASecondLineSets) {
+  const TemporaryFile file("server.conf", "threads=1\nother=1\nother=2\nthreads=2\nthreads=3\n");
+  CLI::App app;
+  int threads = 0;
+  app.add_option("--threads", threads);
+  EXPECT_EQ(ConfigMistake(app), std::nullopt);
+  app.set_config("--config");
+  std::vector<std::string> arguments = {file.path(), "--config"};
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    // The unknown setting.
+  }
+  EXPECT_EQ(
+      ConfigMistake(app),
+      file.path() + ", line 4: threads is set in line 1 already; remove one of the two lines");
+}
+
+TEST(ConfigMistakeTest, IsAValueWhoseQuoteIsNotClosed) {
+  const TemporaryFile file("server.conf", "data-dir=\"a\" # b\naudit-log = \"c\n");
+  CLI::App app;
+  std::string data_dir, audit_log;
+  app.add_option("--data-dir", data_dir);
+  app.add_option("--audit-log", audit_log);
+  app.set_config("--config");
+  std::vector<std::string> arguments = {file.path(), "--config"};
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    // It is what a mistake makes of the file that counts.
+  }
+  EXPECT_EQ(ConfigMistake(app),
+            file.path() + ", line 2: the value of audit-log has a quote that is not closed");
 }
 
 TEST(WithPlaceTest, HasNoCharacterThatATerminalObeys) {

@@ -22,6 +22,7 @@ namespace {
 
 using ::softlookup::testing::TemporaryFile;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -254,8 +255,27 @@ TEST_F(FlagsTest, EphemeralKeepsEverythingInMemory) {
   EXPECT_EQ(parsed.flags.data_dir, "");
 }
 
+TEST_F(FlagsTest, EveryNumberOfBytesTakesUnits) {
+  const Parsed parsed = Parse({"--request-memory=1MiB", "--ranking-memory=2 GiB",
+                               "--memory-limit=3TiB", "--max-message-bytes=4kib"});
+  ASSERT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
+  EXPECT_EQ(parsed.flags.request_bytes_max, 1 << 20);
+  EXPECT_EQ(parsed.flags.limits.ranking_bytes_max, std::int64_t{2} << 30);
+  EXPECT_EQ(parsed.flags.limits.ram_bytes_max, std::int64_t{3} << 40);
+  EXPECT_EQ(parsed.flags.limits.message_bytes_max, 4096);
+  for (const char* flag :
+       {"--request-memory", "--ranking-memory", "--memory-limit", "--max-message-bytes"}) {
+    for (const char* size : {"64MB", "1.5GiB", "1M", "-1", "x", "9223372036854775808"}) {
+      const Parsed refused = Parse({absl::StrCat(flag, "=", size)});
+      EXPECT_EQ(refused.exit_code, 2) << flag << " " << size;
+      EXPECT_THAT(refused.err, AllOf(HasSubstr(flag), HasSubstr("KiB, MiB, GiB and TiB")));
+    }
+  }
+  EXPECT_THAT(Parse({"--max-message-bytes=2GiB"}).err,
+              HasSubstr("2147483648 bytes are not between 1 and 1073741824"));
+}
+
 TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
-  EXPECT_EQ(Parse({"--request-memory=1MiB"}).flags.request_bytes_max, 1 << 20);
   EXPECT_EQ(Parse({"--memory-limit=4GiB"}).flags.limits.ram_bytes_max, std::int64_t{4} << 30);
   const TemporaryFile file("server.conf", "memory-limit=\"512MiB\"\n");
   const Parsed parsed = Parse({"--config", file.path()});
@@ -289,7 +309,16 @@ TEST_F(FlagsTest, VariablesOfOtherProgramsAreIgnored) {
   ::setenv("SOFTLOOKUP_SERVER", "127.0.0.1:1", 1);
   ::setenv("SOFTLOOKUP_HELP", "1", 1);
   ::setenv("SOFTLOOKUP_VERSION", "1", 1);
-  EXPECT_EQ(Parse({}).exit_code, std::nullopt);
+  const Parsed parsed = Parse({});
+  EXPECT_EQ(parsed.exit_code, std::nullopt);
+  EXPECT_THAT(parsed.flags.warnings, IsEmpty());
+}
+
+TEST_F(FlagsTest, AVariableOfNoFlagIsWarnedOf) {
+  ::setenv("SOFTLOOKUP_MEMROY_LIMIT", "4GiB", 1);
+  const Parsed parsed = Parse({});
+  EXPECT_EQ(parsed.exit_code, std::nullopt);
+  EXPECT_THAT(parsed.flags.warnings, ElementsAre(HasSubstr("mean SOFTLOOKUP_MEMORY_LIMIT?")));
 }
 
 TEST_F(FlagsTest, HelpFitsTheTerminal) {
@@ -406,8 +435,7 @@ TEST_F(FlagsTest, ABadFileEndsWithTwoAndNamesTheLine) {
       {"stall-timeout=nan", "--stall-timeout: not a number"},
       {"config=x", "config: This option is not allowed in a configuration file"},
       {"tls-key=/x", "--tls-key requires --tls-certificate"},
-      // The line at fault, though another one sets the same.
-      {"threads=many\nthreads=2", "--threads: Value many not in range"}};
+      {"max-message-bytes=64MB", "--max-message-bytes: \"64MB\" is not a number of bytes"}};
   for (const auto& [line, problem] : bad_lines) {
     const TemporaryFile file("server.conf", absl::StrCat("listen=127.0.0.1:0\n", line, "\n"));
     const Parsed parsed = Parse({"--config", file.path()});
@@ -416,10 +444,19 @@ TEST_F(FlagsTest, ABadFileEndsWithTwoAndNamesTheLine) {
   }
 }
 
-TEST_F(FlagsTest, WhereSeveralLinesMightBeMeantTheFileIsNamed) {
-  const TemporaryFile file("server.conf", "threads=many\nthreads=many\n");
-  EXPECT_THAT(Parse({"--config", file.path()}).err,
-              HasSubstr(absl::StrCat(file.path(), ": --threads: Value many")));
+TEST_F(FlagsTest, AFlagThatTheFileSetsTwiceIsAnErrorThatNamesBothLines) {
+  for (const char* lines : {"threads=2\n# between\n\"threads\" = 3\n",
+                            "threads=2\n\nthreads=many\n", "threads=many\n\nthreads=2\n"}) {
+    const TemporaryFile file("server.conf", lines);
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--threads=4"}}) {
+      std::vector<std::string> arguments = {"--config", file.path()};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const Parsed parsed = Parse(arguments);
+      EXPECT_EQ(parsed.exit_code, 2) << lines;
+      EXPECT_THAT(parsed.err, HasSubstr(absl::StrCat(
+                                  file.path(), ", line 3: threads is set in line 1 already")));
+    }
+  }
 }
 
 TEST_F(FlagsTest, AFlagThatOverridesTheFileIsAtFaultItself) {

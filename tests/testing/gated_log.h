@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_TESTS_TESTING_GATED_LOG_H_
 #define SOFTLOOKUP_TESTS_TESTING_GATED_LOG_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +37,7 @@ class GatedLog final : public CommitLog {
     return result;
   }
 
-  bool has_failed() const override { return false; }
+  bool has_failed() const override { return failed; }
   absl::Status Scan(
       absl::string_view, absl::string_view,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)>) const override {
@@ -47,13 +48,16 @@ class GatedLog final : public CommitLog {
   std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange>) const override { return {}; }
   absl::Status ReadTables(absl::Span<const KeyRange>) const override { return absl::OkStatus(); }
   void AwaitReclaimed() override {}
+  std::uint64_t deleted_bytes() const override { return 0; }
   absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
   absl::Status CopyTo(const std::string&) override { return absl::OkStatus(); }
 
   // One entry per Commit(). Read it when no write is in progress.
   const std::vector<Sync>& syncs() const { return syncs_; }
 
+  // Set these while no write is in progress.
   bool gated = false;
+  bool failed = false;
   absl::Notification entered, gate;
   absl::Status result;
   absl::Duration commit_time;

@@ -1,6 +1,8 @@
 #ifndef SOFTLOOKUP_TESTS_TESTING_SANITIZED_H_
 #define SOFTLOOKUP_TESTS_TESTING_SANITIZED_H_
 
+#include <cstdint>
+
 #include "absl/base/config.h"
 
 namespace softlookup::testing {
@@ -12,6 +14,9 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+// Returns how many random cases of a test to draw: `all`, or a third of them under a sanitizer.
+constexpr std::uint64_t RandomCases(std::uint64_t all) { return kSanitized ? (all + 2) / 3 : all; }
 
 }  // namespace softlookup::testing
 

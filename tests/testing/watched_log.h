@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_TESTS_TESTING_WATCHED_LOG_H_
 #define SOFTLOOKUP_TESTS_TESTING_WATCHED_LOG_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,6 +39,7 @@ class WatchedLog final : public CommitLog {
     return log_->ReadTables(ranges);
   }
   void AwaitReclaimed() override { log_->AwaitReclaimed(); }
+  std::uint64_t deleted_bytes() const override { return log_->deleted_bytes(); }
   absl::Status VerifyChecksums() const override { return log_->VerifyChecksums(); }
   absl::Status CopyTo(const std::string& directory) override { return log_->CopyTo(directory); }
 

@@ -164,7 +164,7 @@ def client_stands_alone(tree):
 # What each folder of client/ may include besides itself and the public headers of the library.
 CLIENT_EDGES = {"cli": (), "cpp": (), "output": ("cli",), "plot": ("output",),
                 "loadtest": ("cli", "cpp", "output", "plot"),
-                "recall": ("cpp", "output", "plot"),
+                "recall": ("cpp", "output", "plot"), "python": (),
                 "console": ("cli", "cpp", "output", "recall"),
                 "tool": ("cli", "cpp", "output", "plot", "loadtest", "recall", "console")}
 

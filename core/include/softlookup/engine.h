@@ -21,6 +21,7 @@
 #include "core/base/limits.h"
 #include "core/base/matrix_view.h"
 #include "softlookup/attention.h"
+#include "softlookup/engine_observer.h"
 #include "softlookup/engine_stats.h"
 #include "softlookup/kernel.h"
 #include "softlookup/memory.h"
@@ -35,6 +36,7 @@ struct EngineOptions {
   // could drop at least this part of the rows that no compaction has dropped yet. In [0, 1]. 0:
   // never.
   double compact_above = 0;
+  std::shared_ptr<EngineObserver> observer;  // Null: events are not reported.
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
   // Threads that run the scheduler's jobs, such as lookups, and load stores. At least 1.
@@ -229,6 +231,10 @@ class LoadObserver {
   // number if the name is lost. Engine::Verify() also passes two errors that name no store:
   // UNAVAILABLE for a store that could not be read, and the error of the check of all table files.
   virtual void OnDamage(const absl::Status& damage) {}
+  // Called at most once, when all stores are loaded, if the engine writes no tables anew until it
+  // is opened again. The disk of deleted stores then stays taken, except for tables that hold
+  // nothing else. `why` says what the reason is, and what helps.
+  virtual void OnDiskKept(const absl::Status& why) {}
 };
 
 // Keeps stores of rows, and answers soft lookups over them. Thread-safe. Lookups, and appends of
@@ -247,7 +253,7 @@ class Engine {
 
   // Creates an engine that also keeps its stores in `directory`, which is created if missing. Until
   // Load has succeeded, calls of most methods fail with LOADING. Exceptions are Attend, CheckRoom,
-  // CopyTo, limits and stats.
+  // CopyTo, DamagedStores, limits and stats.
   //
   // DIRECTORY_IN_USE if another process has the directory open. DATA_LOSS if the log in it is so
   // damaged that it cannot be opened, or has lost synced writes. STORAGE_FAILED for other errors of
@@ -393,10 +399,15 @@ class Engine {
   virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
+  // Returns the names, in order, of the damaged stores that Load has found so far and that are not
+  // deleted. A damaged store whose name is lost is not among them.
+  virtual std::vector<std::string> DamagedStores() const = 0;
+
   // Copies the stores to `directory`, which must not exist and which Open can open later. The copy
   // shows one moment during the call. It has whole writes only, and every write that was
   // acknowledged before the call. It shares files with the engine's directory. They are safe on
-  // disk once the caller has synced them. Other calls do not wait for it.
+  // disk once the caller has synced them. Other calls do not wait for it. A damaged store is copied
+  // with its damage.
   //
   // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;

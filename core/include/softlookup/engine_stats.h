@@ -29,6 +29,9 @@ struct EngineStats {
 
   // Current values.
   bool log_failed = false;
+  // About how many bytes of tables the records of deleted stores and dropped rows take, as they
+  // were when they were deleted, or at the start.
+  std::uint64_t deleted_bytes = 0;
   std::int64_t damaged_stores = 0;
   std::int64_t stores = 0;
   std::uint64_t rows = 0;

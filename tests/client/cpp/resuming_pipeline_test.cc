@@ -2,129 +2,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "softlookup/append_stream.h"
 #include "softlookup/client.h"
-#include "tests/client/cpp/append_stream_fixture.h"
-#include "tests/testing/patient_options.h"
+#include "tests/client/cpp/resuming_stream_fixture.h"
 
 namespace softlookup {
 namespace {
 
-using ::softlookup::testing::AppendStreamTest;
 using ::softlookup::testing::DetailedStatus;
-using ::softlookup::testing::PatientOptions;
-using ::softlookup::testing::ScriptedService;
-using ::testing::AnyOf;
+using ::softlookup::testing::kGone;
+using ::softlookup::testing::ResumingAppendStreamTest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// A stream with a writer, and a server that knows one writer and breaks as the test says.
-class ResumingAppendStreamTest : public AppendStreamTest {
- protected:
-  ResumingAppendStreamTest() {
-    service_.get_writer = [this](grpc::ServerContext*, const v1::GetWriterRequest& request,
-                                 v1::Writer* writer) {
-      EXPECT_EQ(request.store(), "people");
-      EXPECT_EQ(request.writer(), "w");
-      absl::MutexLock lock(&mutex_);
-      ++questions_;
-      if (last_sequence_ == 0) {
-        return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no writer", "WRITER_NOT_FOUND");
-      }
-      writer->set_writer("w");
-      writer->set_last_sequence(last_sequence_);
-      writer->set_last_position(last_sequence_ - 1);
-      return grpc::Status::OK;
-    };
-    service_.stream_append = [this](grpc::ServerContext* context, ServerStream* stream) {
-      return Serve(context, stream);
-    };
-    client_options_.retry.backoff_min = absl::Milliseconds(1);
-    client_options_.retry.backoff_max = absl::Milliseconds(5);
-    client_options_.retry.attempts_max = 1;  // Of the calls that have this limit.
-  }
-
-  ~ResumingAppendStreamTest() override { service_.Stop(); }  // Its handlers use what goes now.
-
-  // How one connection goes.
-  struct Connection {
-    int applied = 1000;       // Requests, then it breaks.
-    int acknowledged = 1000;  // Of them.
-    grpc::Status end = grpc::Status::OK;
-  };
-
-  grpc::Status Serve(grpc::ServerContext* context, ServerStream* stream) {
-    Connection connection;
-    {
-      absl::MutexLock lock(&mutex_);
-      ++streams_;
-      if (!connections_.empty()) {
-        connection = connections_.front();
-        connections_.pop_front();
-      }
-    }
-    v1::AppendRequest request;
-    bool first = true;
-    while (connection.applied-- > 0 && stream->Read(&request)) {
-      EXPECT_TRUE(!std::exchange(first, false) || request.store() == "people");
-      EXPECT_EQ(request.writer(), "w");
-      const v1::AppendResponse response = Apply(request);
-      if (connection.acknowledged-- > 0) stream->Write(response);
-    }
-    if (pushback_ms_ != "") context->AddTrailingMetadata("grpc-retry-pushback-ms", pushback_ms_);
-    return connection.end;
-  }
-
-  v1::AppendResponse Apply(const v1::AppendRequest& request) {
-    absl::MutexLock lock(&mutex_);
-    v1::AppendResponse response;
-    response.set_sequence(request.sequence());
-    response.set_duplicate(request.sequence() <= last_sequence_);
-    if (!response.duplicate()) {
-      last_sequence_ = request.sequence();
-      response.set_appended_count(request.keys().rows());
-      applied_.push_back(request.sequence());
-    }
-    response.set_row_count(last_sequence_);
-    response.set_revision(1 + applied_.size());
-    return response;
-  }
-
-  absl::StatusOr<AppendStream> TryOpen(AppendStreamOptions options = {}) {
-    options.writer = "w";
-    return Client::Connect(service_.address(), client_options_)
-        ->OpenAppendStream("people", options);
-  }
-
-  // Appends requests of two rows each, and finishes.
-  absl::StatusOr<AppendSummary> Run(int requests, const AppendStreamOptions& options = {}) {
-    AppendStream stream = *TryOpen(options);
-    for (int i = 0; i < requests; ++i) stream.Append(Rows(2), Rows(2)).IgnoreError();
-    return stream.Finish();
-  }
-
-  ClientOptions client_options_ = PatientOptions();
-  std::string pushback_ms_;
-  absl::Mutex mutex_;
-  std::deque<Connection> connections_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> applied_ ABSL_GUARDED_BY(mutex_);  // Sequences, in order.
-  std::uint64_t last_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
-  int questions_ ABSL_GUARDED_BY(mutex_) = 0;
-  int streams_ ABSL_GUARDED_BY(mutex_) = 0;
-};
-
-const grpc::Status kGone(grpc::StatusCode::UNAVAILABLE, "gone");
 
 TEST_F(ResumingAppendStreamTest, SequencesCountTheWritersRowsFromWhereItWasLeft) {
   {
@@ -227,122 +122,6 @@ TEST_F(ResumingAppendStreamTest, ServerThatForbidsItIsNotAskedAgain) {
     connections_ = {{.applied = 0, .end = kGone}};
   }
   EXPECT_TRUE(absl::IsUnavailable(Run(2).status()));
-}
-
-TEST_F(ResumingAppendStreamTest, OutageEndsTheStreamAtItsMost) {
-  {
-    absl::MutexLock lock(&mutex_);
-    connections_.assign(10'000, {.applied = 0, .end = kGone});
-    connections_[0].applied = 1;
-  }
-  const absl::Status status = Run(3, {.outage_max = absl::Milliseconds(500)}).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  // It may end while the next attempt is on its way, and is then said of that one.
-  EXPECT_THAT(std::string(status.message()),
-              AnyOf("gone (rows acknowledged: 2)",
-                    "the server cannot be reached or does not answer (rows acknowledged: 2)"));
-  absl::MutexLock lock(&mutex_);
-  EXPECT_GT(streams_, 4);  // RetryOptions::attempts_max does not count.
-}
-
-TEST_F(ResumingAppendStreamTest, ServerThatDoesNotComeBackEndsTheStream) {
-  auto server = std::make_unique<ScriptedService>();
-  server->get_writer = service_.get_writer;
-  AppendStream stream =
-      *Client::Connect(server->address(), client_options_)
-           ->OpenAppendStream("people", {.writer = "w", .outage_max = absl::Milliseconds(200)});
-  server = nullptr;
-  EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
-  const absl::Status status = stream.Finish().status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("(rows acknowledged: 0)"));
-}
-
-TEST_F(ResumingAppendStreamTest, DeadlineEndsAnOutage) {
-  {
-    absl::MutexLock lock(&mutex_);
-    connections_.assign(10'000, {.applied = 0, .end = kGone});
-  }
-  EXPECT_FALSE(Run(3, {.deadline = absl::Milliseconds(100)}).ok());
-}
-
-TEST_F(ResumingAppendStreamTest, ConnectionThatBreaksWhileAllIsAcknowledgedBeginsNoOutage) {
-  constexpr absl::Duration kOutageMax = absl::Seconds(3);
-  {
-    absl::MutexLock lock(&mutex_);
-    connections_ = {{.applied = 1, .end = kGone}, {.applied = 0, .end = kGone}};
-  }
-  absl::Notification lost;
-  AppendStream stream =
-      *TryOpen({.outage_max = kOutageMax, .on_progress = [&](const AppendSummary& summary) {
-                  if (summary.reconnections == 1 && !lost.HasBeenNotified()) lost.Notify();
-                }});
-  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
-  ASSERT_TRUE(lost.WaitForNotificationWithTimeout(absl::Seconds(60)));
-  // Longer than an outage may last, with nothing to send; then comes the first failure that
-  // matters.
-  absl::Notification never;
-  never.WaitForNotificationWithTimeout(kOutageMax);
-  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
-  const auto summary = stream.Finish();
-  ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_EQ(summary->acknowledged_rows, 4u);
-  EXPECT_EQ(summary->reconnections, 2u);
-}
-
-TEST_F(ResumingAppendStreamTest, AnOutageIsToldUntilTheNextAcknowledgement) {
-  {
-    absl::MutexLock lock(&mutex_);
-    connections_ = {{.applied = 1, .end = kGone}, {.applied = 0, .end = kGone}};
-  }
-  std::vector<std::string> outages;
-  const auto summary = Run(3, {.on_progress = [&](const AppendSummary& progress) {
-                             outages.push_back(std::string(progress.outage.message()));
-                           }});
-  ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_EQ(outages.front(), "");  // The first request's acknowledgement.
-  EXPECT_EQ(outages[1], "gone");
-  EXPECT_EQ(outages.back(), "");
-  EXPECT_TRUE(summary->outage.ok());
-}
-
-TEST_F(ResumingAppendStreamTest, CancelEndsAnOutage) {
-  {
-    absl::MutexLock lock(&mutex_);
-    connections_.assign(10'000, {.applied = 0, .end = kGone});
-  }
-  client_options_.retry.backoff_min = client_options_.retry.backoff_max = absl::Hours(1);
-  absl::Notification waits;
-  AppendStream stream = *TryOpen({.outage_max = absl::Hours(100),
-                                  .on_progress = [&](const AppendSummary&) { waits.Notify(); }});
-  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
-  std::thread canceller([&] {
-    waits.WaitForNotification();
-    stream.Cancel();
-  });
-  const absl::Status status = stream.Finish().status();
-  canceller.join();
-  EXPECT_TRUE(absl::IsCancelled(status)) << status;
-  EXPECT_TRUE(absl::IsCancelled(stream.Append(Rows(1), Rows(1))));
-}
-
-TEST_F(ResumingAppendStreamTest, CancelIsNoOutage) {
-  absl::Notification began;
-  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
-    v1::AppendRequest request;
-    stream->Read(&request);
-    began.Notify();
-    Ignore(stream);
-    return grpc::Status::OK;
-  };
-  int reports = 0;
-  AppendStream stream = *TryOpen({.on_progress = [&](const AppendSummary&) { ++reports; }});
-  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
-  ASSERT_TRUE(began.WaitForNotificationWithTimeout(absl::Seconds(60)));
-  stream.Cancel();
-  EXPECT_TRUE(absl::IsCancelled(stream.Finish().status()));
-  EXPECT_EQ(reports, 0);
-  EXPECT_EQ(stream.acknowledged().reconnections, 0u);
 }
 
 TEST_F(ResumingAppendStreamTest, CancelAfterTheEndChangesNothing) {

@@ -280,6 +280,8 @@ TEST_F(LoadtestToolTest, WhatCannotBeMeantIsRefusedBeforeAnythingIsMade) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"--mix", "lookups=1"},
                                              {"--fail-if", "p99>20"},
+                                             {"--fail-if", "p99=20ms"},
+                                             {"--fail-if", "errors==0"},
                                              {"--find-max"},
                                              {"--slo", "p99=20ms"},
                                              {"--find-max", "--slo", "p99"},

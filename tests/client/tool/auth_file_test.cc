@@ -114,6 +114,40 @@ TEST(WithIdentityTest, RefusesAFileThatIsNoAuthFile) {
   }
 }
 
+TEST(WithoutIdentityTest, UndoesWithIdentityAndKeepsEverythingElse) {
+  const std::string before = *WithIdentity(
+      R"({"comment": "mine", "identities": [{"zeta": 1}, "odd"], "after": 2})", Reader("ab"));
+  const std::string both = *WithIdentity(before, Reader("b"));
+  EXPECT_EQ(*WithoutIdentity(both, "b"), before);
+  EXPECT_THAT(*WithoutIdentity(both, "ab"), AllOf(HasSubstr("zeta"), HasSubstr("odd")));
+}
+
+TEST(WithoutIdentityTest, LooksForTheWholeName) {
+  const std::string file = *WithIdentity("", Reader("ab"));
+  EXPECT_TRUE(absl::IsNotFound(WithoutIdentity(file, "a").status()));
+  EXPECT_TRUE(absl::IsNotFound(WithoutIdentity("", "ab").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(WithoutIdentity("{}", "ab").status()));
+}
+
+TEST(IdentitiesOfTest, SaysWhatIsMalformedAndWhere) {
+  const auto error = [](const std::string& identity) {
+    return std::string(
+        IdentitiesOf(R"({"identities": [{"name": "a", "grants": []}, )" + identity + "]}")
+            .status()
+            .message());
+  };
+  EXPECT_EQ(error(R"({"name": 1})"), "identities[1] has no name");
+  EXPECT_EQ(error("7"), "identities[1] has no name");
+  EXPECT_EQ(error(R"({"name": "b"})"), "identities[1] has no list \"grants\"");
+  EXPECT_EQ(error(R"({"name": "b", "grants": [{"role": "read"}]})"),
+            "identities[1] has a grant without \"role\" and \"stores\"");
+  EXPECT_EQ(error(R"({"name": "b", "grants": [], "limits": 1})"),
+            "identities[1] has \"limits\" that are not an object");
+  EXPECT_EQ(error(R"({"name": "b", "grants": [], "limits": {"stores": "3"}})"),
+            "identities[1] has a limit that is not a number");
+  EXPECT_EQ(error(R"({"name": "b", "grants": [], "limits": {"requests_per_second": 0.5}})"), "");
+}
+
 TEST(ValidateIdentityTest, KnowsNamesRolesAndPatterns) {
   const auto valid = [](const std::string& name, Grant grant) {
     Identity identity = Reader(name);
@@ -214,6 +248,13 @@ TEST_F(AuthAddTest, WhatTheServerWouldRefuseIsAUsageError) {
     EXPECT_EQ(Add(arguments).exit_code, ExitCode::kUsage) << ::testing::PrintToString(arguments);
   }
   EXPECT_EQ(FileText(), "");
+  EXPECT_EQ(Add({"a", "--role", "read", "--role", "write", "--stores", "*"}).error,
+            "each --role needs a --stores, but there are 2 and 1; for example --role read --stores "
+            "'acme/*'");
+  EXPECT_EQ(Add({"a", "--role", "admin", "--stores", "acme/*"}).error,
+            "--role admin is for all stores: it needs --stores '*'");
+  EXPECT_THAT(Add({"a", "--role", "read", "--stores", "acme*"}).error,
+              HasSubstr("--stores takes a store's name, a prefix that ends in /*, or *"));
 }
 
 TEST_F(AuthAddTest, FileThatIsNoAuthFileIsAnInputErrorAndStays) {
@@ -281,8 +322,8 @@ TEST_F(AuthAddTest, IfMissingSaysThatALostTokenCannotBeRecovered) {
   fs::remove(token_path_);
   const Outcome outcome = Add(setup_);
   EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
-  EXPECT_THAT(outcome.error, HasSubstr("cannot be recovered; remove operator from " + path_ +
-                                       " and add it again"));
+  EXPECT_THAT(outcome.error, HasSubstr("cannot be recovered; `softlookup auth remove " + path_ +
+                                       " operator`, then add it again"));
   EXPECT_FALSE(fs::exists(token_path_));
   EXPECT_EQ(FileText(), before);
 }
@@ -361,6 +402,91 @@ TEST_F(AuthAddTest, JsonSaysWhatWasDone) {
             nlohmann::json({{"name", "operator"}, {"added", true}, {"token_file", token_path_}}));
   EXPECT_EQ(RunToolJson("127.0.0.1:1", arguments),
             nlohmann::json({{"name", "operator"}, {"added", false}}));
+}
+
+// `softlookup auth list` and `auth remove`.
+class AuthEditTest : public AuthAddTest {
+ protected:
+  AuthEditTest() {
+    EXPECT_EQ(Add({"boss", "--role", "admin", "--stores", "*"}).error, "");
+    EXPECT_EQ(Add({"ingest", "--role", "write", "--stores", "acme/*", "--role", "read", "--stores",
+                   "*", "--certificate-name", "ingest.acme", "--max-stores", "3"})
+                  .error,
+              "");
+  }
+
+  Outcome Remove(const std::string& name) {
+    return RunTool("127.0.0.1:1", {"auth", "remove", path_, name});
+  }
+};
+
+TEST_F(AuthEditTest, ListShowsWhoMayDoWhatAndNoDigest) {
+  const Outcome outcome = RunTool("127.0.0.1:1", {"auth", "list", path_});
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("boss"), HasSubstr("admin *"), HasSubstr("none"),
+                                 HasSubstr("write acme/*, read *"), HasSubstr("stores 3"),
+                                 HasSubstr("token, certificate ingest.acme")));
+  const nlohmann::json json = RunToolJson("127.0.0.1:1", {"auth", "list", path_});
+  EXPECT_EQ(json, nlohmann::json::parse(R"({"identities": [
+    {"name": "boss", "has_token": true, "grants": [{"role": "admin", "stores": "*"}]},
+    {"name": "ingest", "has_token": true, "certificate_name": "ingest.acme",
+     "grants": [{"role": "write", "stores": "acme/*"}, {"role": "read", "stores": "*"}],
+     "limits": {"stores": 3}}]})"));
+  const auto file = nlohmann::json::parse(FileText());
+  for (const auto& identity : file["identities"]) {
+    EXPECT_THAT(outcome.out, Not(HasSubstr(identity["token_sha256"].get<std::string>())));
+  }
+}
+
+TEST_F(AuthEditTest, ListNamesAFileThatItCannotTake) {
+  std::ofstream(path_) << R"({"identities": [{}]})";
+  const Outcome outcome = RunTool("127.0.0.1:1", {"auth", "list", path_});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_EQ(outcome.error, path_ + ": identities[0] has no name");
+  std::ofstream(path_) << R"({"identities": [{"name": "a", "certificatename": "b"}]})";
+  EXPECT_EQ(RunTool("127.0.0.1:1", {"auth", "list", path_}).error,
+            path_ + ": identities[0] has an unknown member \"certificatename\"");
+  std::ofstream(path_) << R"({"identities": [{"name": "a", "certificate_name": "b",
+                              "grants": [{"role": "writer", "stores": "*"}]}]})";
+  EXPECT_THAT(RunTool("127.0.0.1:1", {"auth", "list", path_}).error,
+              HasSubstr("identities[0] has the role \"writer\", which is none of "));
+  EXPECT_EQ(RunTool("127.0.0.1:1", {"auth", "list", path_ + "x"}).error,
+            path_ + "x: No such file or directory");
+}
+
+TEST_F(AuthEditTest, RemoveTakesOneIdentityAndKeepsTheMode) {
+  fs::permissions(path_, fs::perms(0640));
+  const Outcome outcome = Remove("ingest");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.notes, "removed ingest from " + path_ + "\n");
+  EXPECT_EQ(AttributesOf(path_).st_mode & 07777, 0640u);
+  EXPECT_FALSE(*HasIdentity(FileText(), "ingest"));
+  EXPECT_TRUE(*HasIdentity(FileText(), "boss"));
+  EXPECT_EQ(directory_.entry_count(), 1);
+}
+
+TEST_F(AuthEditTest, RemoveOfAnUnknownNameTellsTheNearestAndChangesNothing) {
+  const std::string before = FileText();
+  const Outcome outcome = Remove("injest");
+  EXPECT_EQ(outcome.exit_code, ExitCode::kNotFound);
+  EXPECT_EQ(outcome.error, "NOT_FOUND: " + path_ + " has no identity injest; did you mean ingest?");
+  EXPECT_EQ(FileText(), before);
+  EXPECT_EQ(RunTool("127.0.0.1:1", {"auth", "remove", path_ + "x", "a"}).exit_code,
+            ExitCode::kInput);
+  EXPECT_FALSE(fs::exists(path_ + "x"));
+}
+
+TEST_F(AuthEditTest, RemoveOfTheLastAdminIsWarnedOf) {
+  ASSERT_EQ(Add({"boss-2", "--role", "admin", "--stores", "*"}).error, "");
+  EXPECT_THAT(Remove("boss").notes, Not(HasSubstr("admin")));
+  EXPECT_THAT(Remove("boss-2").notes, HasSubstr(path_ + " has no admin any more"));
+  EXPECT_THAT(Remove("ingest").notes, Not(HasSubstr("admin")));
+}
+
+TEST_F(AuthEditTest, RemoveSaysInJsonWhatItDid) {
+  EXPECT_EQ(RunToolJson("127.0.0.1:1", {"auth", "remove", path_, "boss"}),
+            nlohmann::json({{"name", "boss"}, {"removed", true}}));
 }
 
 }  // namespace

@@ -238,7 +238,9 @@ TEST_F(TlsInitTest, NoFileIsOverwrittenAndNoneIsLeftBehind) {
   std::ofstream(path_ + "/client-key.pem") << "mine";
   const Outcome outcome = Init();
   EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
-  EXPECT_THAT(outcome.error, HasSubstr(path_ + "/client-key.pem exists"));
+  EXPECT_THAT(outcome.error,
+              HasSubstr(path_ + "/client-key.pem exists and is not overwritten; choose another "
+                                "directory, or keep what is there with --if-missing"));
   EXPECT_EQ(Contents("client-key.pem"), "mine");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_), {}), 1);
 }

@@ -251,6 +251,28 @@ TEST_F(ImportExportTest, ServersErrorIsGivenTheRowOfTheFile) {
               HasSubstr("; that is row 3 (from 0) of the input"));
 }
 
+TEST_F(ImportExportTest, RowsWhoseIdStoodEarlierInTheInputAreCounted) {
+  const TemporaryFile ids("ids.txt", "1\n2\n1\n2\n1\n");
+  const Arguments flags = {"--ids", ids.path(), "--batch-rows", "2", "--on-conflict"};
+  const Outcome replaced = Import("a", Join(flags, {"replace"}));
+  EXPECT_EQ(replaced.error, "");
+  EXPECT_EQ(replaced.notes,
+            "softlookup: 3 rows replaced earlier rows of the input, which had their ids\n");
+  EXPECT_EQ(RunJson({"rows", "a"})["rows"].size(), 2u);
+  EXPECT_EQ(Import("b", Join(flags, {"skip"})).notes,
+            "softlookup: 3 rows left out: earlier rows of the input have their ids\n");
+
+  const Arguments import = {"import",     "a",        "--append",    "--keys",
+                            keys_.path(), "--values", values_.path()};
+  // Of the rows that are not sent, none counts, but their ids are known.
+  EXPECT_EQ(RunJson(Join(import, Join(flags, {"replace", "--skip-rows", "3"})))["repeated_ids"], 2);
+  const TemporaryFile unlike("ids.txt", "1\n2\n3\n-\n-\n");
+  const Outcome none = Run(Join(import, {"--ids", unlike.path(), "--on-conflict", "replace"}));
+  EXPECT_EQ(none.error, "");
+  EXPECT_EQ(none.notes, "");  // Rows of the store were replaced, none of the input.
+  EXPECT_FALSE(RunJson(import).contains("repeated_ids"));
+}
+
 // A .npy file of 5 x 2 elements of a kind that the tool does not read, or not so.
 std::string Npy(const std::string& type, const std::string& fortran_order, std::size_t bytes) {
   std::string header =

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -56,6 +57,10 @@ class LookupBatchesTest : public ::testing::Test {
       }
       return grpc::Status::OK;
     };
+    service_.get_store = [this](auto*, const v1::GetStoreRequest&, v1::Store* store) {
+      store->mutable_create_time()->set_nanos(created_ns_);
+      return grpc::Status::OK;
+    };
   }
   ~LookupBatchesTest() override { service_.Stop(); }
 
@@ -74,6 +79,7 @@ class LookupBatchesTest : public ::testing::Test {
   }
 
   float refused_ = -1;
+  std::atomic<int> created_ns_ = 0;  // As LookUp()'s store has it by default.
   std::uint32_t rows_max_ = 10'000;
   std::uint64_t answered_ = 0;
   absl::Mutex mutex_;
@@ -91,6 +97,16 @@ TEST_F(LookupBatchesTest, ManyQueriesAreAnsweredInOrderAndNoneSeesAnOlderStore) 
   EXPECT_EQ(sizes_.front(), kFirstCallQueries);
   EXPECT_GT(sizes_.size(), 2u);  // A call grows at most eightfold.
   EXPECT_THAT(later_min_revisions_, Each(Ge(7u)));
+}
+
+TEST_F(LookupBatchesTest, AnotherStoreOfTheNameIsAnErrorForSeveralCallsAlone) {
+  created_ns_ = 1;
+  EXPECT_TRUE(LookUp(kFirstCallQueries).ok());
+  answered_ = 0;
+  EXPECT_TRUE(absl::IsAborted(LookUp(kFirstCallQueries + 1)));
+  refused_ = kFirstCallQueries;  // Such as a lower revision, for which a call waits in vain.
+  answered_ = 0;
+  EXPECT_TRUE(absl::IsAborted(LookUp(kFirstCallQueries + 1)));
 }
 
 TEST_F(LookupBatchesTest, CausalQueriesAreCountedThroughAllCalls) {

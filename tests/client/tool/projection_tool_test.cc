@@ -78,7 +78,8 @@ TEST_F(ProjectionToolTest, UpdateSetsReplacesAndRemovesTheProjection) {
   EXPECT_FALSE(RunJson({"store", "get", "s"}).contains("projection"));
   const Outcome without = Run({"append", "s", "--inputs", inputs_.path()});
   EXPECT_EQ(without.exit_code, ExitCode::kUsage);
-  EXPECT_EQ(without.error, "s has no projection, so it takes no --inputs");
+  EXPECT_EQ(without.error,
+            "s has no projection, so it takes no --inputs; `softlookup store update` sets one");
 
   EXPECT_EQ(RunJson(Join({"store", "update", "s"}, Projection()))["projection"]["input_dim"], 3);
   const NpyFile square(2, {1, 0, 0, 1});

@@ -1,12 +1,15 @@
 #include "client/tool/restore.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
+#include "client/tool/exit_code.h"
 #include "tests/testing/temporary_directory.h"
 
 namespace softlookup::tool {
@@ -33,6 +36,25 @@ TEST(RestoreTest, RestoredDataIsForItsOwnerAlone) {
   EXPECT_EQ(mode_of(directory.path() + "/new"), 0700u);
   EXPECT_EQ(mode_of(data), 0700u);
   EXPECT_EQ(mode_of(data + "/000001.sst"), 0600u);
+}
+
+TEST(RestoreTest, ATargetInTheBackupIsRefused) {
+  const testing::TemporaryDirectory directory;
+  const std::string backup = directory.path() + "/backup", link = directory.path() + "/link";
+  std::filesystem::create_directory(backup);
+  std::filesystem::create_directory_symlink(backup, link);
+  std::ofstream(backup + "/BACKUP.json")
+      << R"({"format": 1, "files": [{"name": "000001.sst", "byteSize": "4"}]})";
+  std::ofstream(backup + "/000001.sst") << "rows";
+  for (const std::string& target :
+       {backup + "/new", backup + "/a/../new/data", link + "/new", backup}) {
+    const auto restored = RestoreBackup(backup, target);
+    EXPECT_EQ(ExitCodeOf(restored.status()), ExitCode::kInput) << target;
+    EXPECT_THAT(std::string(restored.status().message()),
+                ::testing::HasSubstr("lies in the backup " + backup));
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(backup), {}), 2);
+  EXPECT_TRUE(RestoreBackup(link, directory.path() + "/backup-data").ok());
 }
 
 }  // namespace

@@ -314,9 +314,11 @@ TEST(ReadMatrixTest, OneDimensionIsRefusedWhereItMayBeARowOrAColumn) {
               EndsWith("has 1 dimension, which may be a row or a column; save it with 2, for "
                        "example with array.reshape(-1, 1)"));
   const TemporaryFile classes("c.npy", Npy("'<u1'", "False", "(2,)", "\x01\x02"));
-  EXPECT_THAT(std::string(ReadMatrix(classes.path(), "", {0, ""}).status().message()),
-              EndsWith("with array.reshape(-1, 1); class labels, as whole numbers from 0, become "
-                       "one-hot rows by numpy.eye(classes)[labels]"));
+  EXPECT_THAT(
+      std::string(ReadMatrix(classes.path(), "", {0, ""}).status().message()),
+      EndsWith("has 1 dimension; class labels, as whole numbers from 0, become one-hot rows "
+               "by numpy.eye(classes)[labels]; numbers that are no classes become a column "
+               "by array.reshape(-1, 1)"));
 }
 
 TEST(ReadMatrixTest, RowsAsWideAsTheFirstAreNeededThen) {

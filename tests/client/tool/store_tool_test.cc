@@ -95,6 +95,25 @@ TEST_F(StoreToolTest, StoreRenameSaysWhatBecameOfWhichStores) {
   EXPECT_EQ(Run({"store", "rename", "next"}).exit_code, ExitCode::kUsage);
 }
 
+TEST_F(StoreToolTest, StoreCreateOfANameThatIsTakenNamesWhatElseThereIsToDo) {
+  service_.create_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::ALREADY_EXISTS, "taken", "STORE_EXISTS");
+  };
+  const Outcome outcome = Run({"store", "create", "people", "--key-dim", "1", "--value-dim", "1"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
+  EXPECT_EQ(outcome.error,
+            "STORE_EXISTS: taken; `softlookup store get` shows it, and `softlookup store update` "
+            "changes settings");
+}
+
+TEST_F(StoreToolTest, AppendToNoStoreSaysWhatMakesOne) {
+  const Outcome outcome = Run({"append", "nobody", "--rows", "rows.csv"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kNotFound);
+  EXPECT_EQ(outcome.error,
+            "STORE_NOT_FOUND: no store; `softlookup store create` or `softlookup import` makes a "
+            "store (`softlookup store list` shows those there are)");
+}
+
 TEST_F(StoreToolTest, StoreRenameToANameThatIsTakenNamesTheFlagThatReplaces) {
   service_.rename_store = [](grpc::ServerContext*, const auto&, auto*) {
     return DetailedStatus(grpc::StatusCode::ALREADY_EXISTS, "There already is a store \"people\"",

@@ -384,13 +384,32 @@ TEST_F(ToolTest, FieldsOfTheRequestAreShownAsTheirFlags) {
 }
 
 TEST_F(ToolTest, AServerThatAnsweredBeforeIsNotTakenForAnother) {
-  const absl::Status closed = absl::UnavailableError("Socket closed");
-  EXPECT_EQ(ErrorLine(closed, "a:1"),
+  const std::string never_made =
+      "failed to connect to all addresses; last error: UNAVAILABLE: ipv4:127.0.0.1:1: ";
+  const absl::Status refused = absl::UnavailableError(never_made + "Socket closed");
+  EXPECT_EQ(ErrorLine(refused, "a:1"),
             "UNAVAILABLE: no answer from a:1; it may serve TLS: --tls-ca names its authority's "
-            "certificate; or this is the server's HTTP port: Socket closed");
-  EXPECT_EQ(ErrorLine(AfterAnAnswer(closed), "a:1"),
-            "UNAVAILABLE: no answer from a:1; it answered before, so it may have stopped: Socket "
-            "closed");
+            "certificate; or this is the server's HTTP port: " +
+                never_made + "Socket closed");
+  EXPECT_EQ(ErrorLine(AfterAnAnswer(refused), "a:1"),
+            "UNAVAILABLE: no answer from a:1; it answered before, so it may have stopped: " +
+                never_made + "Socket closed");
+  const absl::Status untrusted =
+      absl::UnavailableError(never_made + "Ssl handshake failed: certificate verify failed");
+  EXPECT_THAT(ErrorLine(AfterAnAnswer(untrusted), "a:1"), HasSubstr("its certificate is out of"));
+}
+
+TEST_F(ToolTest, AConnectionThatBreaksDuringACallIsNotTakenForAMatterOfTls) {
+  for (const char* message : {"Socket closed", "recvmsg:Connection reset by peer"}) {
+    for (const CredentialFiles& files :
+         {CredentialFiles(), CredentialFiles{.tls_ca = "ca.pem"},
+          CredentialFiles{.tls_certificate = "client.pem", .tls_key = "client-key.pem"}}) {
+      EXPECT_EQ(ErrorLine(absl::UnavailableError(message), "a:1", files),
+                std::string("UNAVAILABLE: no answer from a:1; it took the call and closed the "
+                            "connection, so it may have stopped: ") +
+                    message);
+    }
+  }
 }
 
 TEST_F(ToolTest, TheHintAtAStoreTakesOnePageOfNames) {

@@ -11,6 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "core/engine/open_on_log.h"
@@ -32,9 +36,41 @@ using ::softlookup::testing::LookupAndWait;
 using ::softlookup::testing::NormalFloats;
 using ::softlookup::testing::TemporaryDirectory;
 using ::softlookup::testing::WatchedLog;
+using ::testing::ElementsAre;
 
 constexpr std::int64_t kDim = 4;
 constexpr std::int64_t kBlockRows = 1024;  // Of rows as small as these.
+
+// Notes the compactions that the engine reports.
+class NotingObserver final : public EngineObserver {
+ public:
+  void OnAutoCompactionBegin(absl::string_view store) override {
+    Note(absl::StrCat("begin ", store));
+  }
+  void OnAutoCompactionEnd(absl::string_view store, const absl::Status& status,
+                           std::uint64_t dropped_rows) override {
+    Note(absl::StrCat("end ", store, " ", absl::StatusCodeToString(status.code()), " ",
+                      dropped_rows));
+  }
+  // Waits for `count` events, and returns all.
+  std::vector<std::string> Await(std::size_t count) {
+    const auto has_them = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return events_.size() >= count;
+    };
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&has_them));
+    return events_;
+  }
+
+ private:
+  void Note(std::string event) {
+    absl::MutexLock lock(&mutex_);
+    events_.push_back(std::move(event));
+  }
+
+  absl::Mutex mutex_;
+  std::vector<std::string> events_ ABSL_GUARDED_BY(mutex_);
+};
 
 // An engine in a directory of its own.
 class AutoCompactorTest : public ::testing::Test {
@@ -46,8 +82,9 @@ class AutoCompactorTest : public ::testing::Test {
     ASSERT_THAT(log, IsOk());
     auto watched = std::make_unique<WatchedLog>(*std::move(log));
     log_ = watched.get();
-    auto engine = OpenOnLog({.compact_above = compact_above}, std::move(watched),
-                            [](const absl::Status& damage) { ADD_FAILURE() << damage; });
+    auto engine =
+        OpenOnLog({.compact_above = compact_above, .observer = observer_}, std::move(watched),
+                  [](const absl::Status& damage) { ADD_FAILURE() << damage; });
     ASSERT_THAT(engine, IsOk());
     engine_ = *std::move(engine);
   }
@@ -99,9 +136,25 @@ class AutoCompactorTest : public ::testing::Test {
   static constexpr std::int64_t kRowsMax = 20 * kBlockRows;
   const std::vector<float> floats_ = NormalFloats(kRowsMax * kDim, 1);
   const TemporaryDirectory directory_;
+  const std::shared_ptr<NotingObserver> observer_ = std::make_shared<NotingObserver>();
   WatchedLog* log_ = nullptr;
   std::unique_ptr<Engine> engine_;
 };
+
+TEST_F(AutoCompactorTest, TheBeginAndTheEndOfEachCompactionAreReported) {
+  Open(0.5);
+  AppendAndDeleteBlock("s");
+  EXPECT_THAT(observer_->Await(2), ElementsAre("begin s", "end s OK 1024"));
+  Create("t");
+  AppendRows("t", 2 * kBlockRows);
+  int commits = 0;
+  log_->before_commit = [&] {  // The first commit is that of the deletion.
+    return ++commits == 2 ? MakeError(reasons::kStorageFailed, "no disk") : absl::OkStatus();
+  };
+  DeleteRows("t", 0, kBlockRows);
+  EXPECT_THAT(observer_->Await(4),
+              ElementsAre("begin s", "end s OK 1024", "begin t", "end t UNAVAILABLE 0"));
+}
 
 TEST_F(AutoCompactorTest, AStoreIsCompactedOnceThePartOfItsRowsCanBeDropped) {
   Open(0.5);

@@ -58,9 +58,23 @@ class CommitterTest : public ::testing::Test {
     const WriteOptions options_;
   };
 
-  void Start(std::int64_t waiting_bytes_max = 1'000'000'000) {
+  // Notes what the committer reports of the log.
+  class NotingObserver final : public EngineObserver {
+   public:
+    explicit NotingObserver(CommitterTest& test) : test_(test) {}
+    void OnWritesRefused(const absl::Status& error) override {
+      test_.Note(absl::StrCat("refused: ", error.message()));
+    }
+    void OnWritesTaken() override { test_.Note("taken"); }
+
+   private:
+    CommitterTest& test_;
+  };
+
+  void Start(std::int64_t waiting_bytes_max = 1'000'000'000,
+             std::shared_ptr<EngineObserver> observer = nullptr) {
     committer_ = std::make_unique<Committer>(has_log_ ? &log_ : nullptr, waiting_bytes_max,
-                                             sync_time_, log_.clock);
+                                             sync_time_, log_.clock, std::move(observer));
   }
 
   bool Post(const std::string& name, WriteOptions options = {},
@@ -238,6 +252,28 @@ TEST_F(CommitterTest, TheTimeOfSyncsIsObserved) {
   EXPECT_TRUE(Post("b", {}, MayBlock::kYes));
   Finish();
   EXPECT_EQ(sync_time_.counts().sum, 7000);
+}
+
+TEST_F(CommitterTest, WhatTheLogRefusesAndTakesAgainIsReportedOnce) {
+  Start(/*waiting_bytes_max=*/1000, std::make_shared<NotingObserver>(*this));
+  const auto post = [&](const char* name) { EXPECT_TRUE(Post(name, {}, MayBlock::kYes)); };
+  post("a");
+  log_.failed = true;
+  log_.result = absl::UnavailableError("full");
+  post("b");
+  post("c");
+  log_.result = absl::OkStatus();  // A deletion, which a full disk takes.
+  post("d");
+  log_.failed = false;
+  post("e");
+  post("f");
+  EXPECT_THAT(Finish(),
+              ElementsAre("stage a", "publish a", "answer a OK",                             //
+                          "stage b", "refused: full", "rollback b", "answer b UNAVAILABLE",  //
+                          "stage c", "rollback c", "answer c UNAVAILABLE",                   //
+                          "stage d", "publish d", "answer d OK",                             //
+                          "stage e", "taken", "publish e", "answer e OK",                    //
+                          "stage f", "publish f", "answer f OK"));
 }
 
 TEST_F(CommitterTest, WritesAreSeenAndAnsweredWithoutALog) {

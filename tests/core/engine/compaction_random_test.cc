@@ -19,6 +19,7 @@
 #include "tests/core/engine/compaction_checks.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
+#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -225,7 +226,8 @@ class CompactedTwins {
 
 TEST(CompactionRandomTest, WritesCompactionsAndRestartsInAnyOrderChangeNoAnswer) {
   const std::uint64_t first = testing::FirstSeed();
-  for (std::uint64_t seed = first; seed < first + 6 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = first; seed < first + testing::RandomCases(6) && !HasFailure();
+       ++seed) {
     SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
     CompactedTwins(seed).Run(60);
   }

@@ -291,7 +291,9 @@ void CheckCompacted(Engine& engine) {
     const Row& row = rows[0];
     ASSERT_EQ(row.position, position);
     ASSERT_EQ(row.id.has_value(), position < kWithIds);
-    if (row.id) ASSERT_EQ(row.id, kFirstId + position);
+    if (row.id) {
+      ASSERT_EQ(row.id, kFirstId + position);
+    }
     ASSERT_EQ(row.labels, LabelsOf(position));
     for (std::int64_t i = 0; i < kKeyDim; ++i) ASSERT_EQ(row.key[i], KeyOf(position, i));
     for (std::int64_t i = 0; i < kValueDim; ++i) ASSERT_EQ(row.value[i], ValueOf(position, i));

@@ -11,6 +11,7 @@
 #include "tests/core/engine/logged_store.h"
 #include "tests/core/store/same_store.h"
 #include "tests/testing/random.h"
+#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
@@ -124,7 +125,7 @@ TEST(PutCompactionTest, ABlockThatWasCompactedBeforeKeepsItsRecordUnlessItLosesR
 
 TEST(PutCompactionTest, AnyWritesLoadAsTheyAre) {
   const std::uint64_t first = testing::FirstSeed();
-  for (std::uint64_t seed = first; seed < first + 6; ++seed) {
+  for (std::uint64_t seed = first; seed < first + testing::RandomCases(6); ++seed) {
     SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
     testing::Draw draw(seed);
     constexpr StorageType kTypes[] = {StorageType::kFloat32, StorageType::kBfloat16,

@@ -17,6 +17,7 @@
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
+#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -245,7 +246,8 @@ class Twins {
 
 TEST(RecoveryTest, AnEngineOpenedAgainIsAsIfItHadNeverStopped) {
   const std::uint64_t first = testing::FirstSeed();
-  for (std::uint64_t seed = first; seed < first + 6 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = first; seed < first + testing::RandomCases(6) && !HasFailure();
+       ++seed) {
     SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
     Twins(seed).Run(150);
   }

@@ -116,7 +116,9 @@ TEST_F(RestoreFaultTest, ABackupThatIsMadeMeanwhileHasNothingOfTheStore) {
   Copy();
   int commits = 0;
   log_->before_commit = [&] {
-    if (++commits == 2) EXPECT_THAT(engine_->CopyTo(Path("meanwhile")), IsOk());
+    if (++commits == 2) {
+      EXPECT_THAT(engine_->CopyTo(Path("meanwhile")), IsOk());
+    }
     return absl::OkStatus();
   };
   ASSERT_THAT(Restore("s", "t"), IsOk());
@@ -179,6 +181,19 @@ TEST_F(RestoreFaultTest, ANameThatIsTakenMeanwhileIsNotTakenAgain) {
   ExpectNothingIsLeft();
 }
 
+TEST_F(RestoreFaultTest, ATakenNameIsRefusedBeforeTheCopyIsRead) {
+  ASSERT_THAT(engine_->CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}), IsOk());
+  Copy();
+  bool is_read = false;
+  const auto note = [&] {
+    is_read = true;
+    return absl::OkStatus();
+  };
+  const StoreRestore restore{.directory = Path("copy"), .store = "s", .check_directory = note};
+  EXPECT_EQ(ReasonOf(engine_->RestoreStore(restore, CancelToken()).status()), "STORE_EXISTS");
+  EXPECT_FALSE(is_read);
+}
+
 TEST_F(RestoreFaultTest, OfSeveralThatWantANameOneGetsIt) {
   FillWide();
   Copy();
@@ -190,7 +205,9 @@ TEST_F(RestoreFaultTest, OfSeveralThatWantANameOneGetsIt) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(std::count_if(ends.begin(), ends.end(), [](const auto& end) { return end.ok(); }), 1);
   for (const absl::Status& end : ends) {
-    if (!end.ok()) EXPECT_EQ(ReasonOf(end), "STORE_EXISTS");
+    if (!end.ok()) {
+      EXPECT_EQ(ReasonOf(end), "STORE_EXISTS");
+    }
   }
   ExpectSameRows(RowsOf(*engine_, "t"), RowsOf(*engine_, "s"));
   ASSERT_THAT(engine_->DeleteStore("t"), IsOk());

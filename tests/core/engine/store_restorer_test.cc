@@ -73,7 +73,9 @@ void ExpectSameStores(Engine& engine, const std::string& a, const std::string& b
       request.store = b;
       const auto actual = LookupAndWait(engine, request);
       ASSERT_EQ(actual.status(), expected.status());
-      if (expected.ok()) ASSERT_NO_FATAL_FAILURE(ExpectSameAnswers(*actual, *expected));
+      if (expected.ok()) {
+        ASSERT_NO_FATAL_FAILURE(ExpectSameAnswers(*actual, *expected));
+      }
     }
   }
   for (const char* memory : {"average", "decayed"}) {

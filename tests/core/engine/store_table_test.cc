@@ -100,6 +100,7 @@ TEST(StoreTableTest, ADamagedStoreHasItsNameUntilItIsRemoved) {
   table.AddDamaged("torn", DamagedStoreNamed("torn"));
   EXPECT_THAT(table.Find("store", "torn"), StatusIs(absl::StatusCode::kDataLoss, "damaged"));
   EXPECT_EQ(table.Stores(), std::vector{*table.Find("store", "whole")});
+  EXPECT_EQ(table.DamagedNames(), std::vector<std::string>{"torn"});
   ASSERT_THAT(table.Info("name", "torn"), IsOk());
   EXPECT_EQ(table.Info("name", "torn")->damage, "torn");
   EXPECT_EQ(table.Info("name", "whole")->config.key_dim, 1);
@@ -112,6 +113,7 @@ TEST(StoreTableTest, ADamagedStoreHasItsNameUntilItIsRemoved) {
   EXPECT_EQ(ReasonOf(table.Reserve("torn", 10)), "STORE_EXISTS");
   table.Remove("torn");
   EXPECT_EQ(table.FindDamaged("torn"), nullptr);
+  EXPECT_EQ(table.DamagedNames(), std::vector<std::string>{});
   EXPECT_EQ(ReasonOf(table.Find("store", "torn").status()), "STORE_NOT_FOUND");
   EXPECT_THAT(table.Reserve("torn", 10), IsOk());
 }

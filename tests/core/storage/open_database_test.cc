@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
 
+#include "absl/strings/match.h"
 #include "core/base/error.h"
 #include "core/storage/records.h"
 #include "tests/testing/status_matchers.h"
@@ -57,6 +60,41 @@ TEST_F(OpenDatabaseTest, ADirectoryWithFilesButNoRootIsDamaged) {
     EXPECT_THAT(damage.message(), HasSubstr("restore a backup"));
   }
   EXPECT_EQ(ReasonOf(Open().status()), "DATA_LOSS");
+}
+
+// A file whose name has `part` is removed from a database, whose SyncedSequence says `synced`.
+absl::Status ErrorWithout(const std::string& part, std::uint64_t synced) {
+  const softlookup::testing::TemporaryDirectory directory;
+  const auto errors = std::make_shared<BackgroundErrors>();
+  SyncedSequence sequence(directory.path() + "/" + kSyncedName);
+  const auto open = [&] {
+    return OpenDatabase(LogOptions(rocksdb::Env::Default(), errors), directory.path(), sequence);
+  };
+  {
+    const auto db = open();
+    EXPECT_THAT(db, IsOk());
+    EXPECT_TRUE((*db)->Put(rocksdb::WriteOptions(), "key", "value").ok());
+    EXPECT_TRUE((*db)->Flush(rocksdb::FlushOptions()).ok());
+    if (synced > 0) sequence.Set(synced);
+  }
+  std::filesystem::path removed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    if (absl::StrContains(entry.path().string(), part)) removed = entry.path();
+  }
+  EXPECT_TRUE(std::filesystem::remove(removed)) << part;
+  return open().status();
+}
+
+TEST(OpenDatabaseErrorTest, ADatabaseThatLacksATableOrItsManifestTellsHowToRestore) {
+  for (const std::uint64_t synced : {0, 1}) {
+    for (const char* part : {".sst", "MANIFEST-"}) {
+      const absl::Status status = ErrorWithout(part, synced);
+      EXPECT_EQ(ReasonOf(status), "DATA_LOSS") << status;
+      EXPECT_THAT(status.message(), HasSubstr(part)) << status;
+      EXPECT_THAT(status.message(), HasSubstr("No such file or directory"));
+      EXPECT_THAT(status.message(), HasSubstr("softlookup backup restore "));
+    }
+  }
 }
 
 TEST_F(OpenDatabaseTest, ADatabaseThatCouldNotBeBegunIsSeenAndCanBeBegun) {

@@ -155,8 +155,10 @@ TEST_F(ReclaimerTest, NothingIsCompactedBeforeThatIsAllowed) {
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_GT(BytesOfStore(2), 3'900'000u);
+  EXPECT_GT(reclaimer.deleted_bytes(), 3'900'000u);
   reclaimer.AllowCompaction();
   reclaimer.AwaitIdle();
+  EXPECT_EQ(reclaimer.deleted_bytes(), 0u);
   EXPECT_LT(BytesOfStore(2), 100'000u);
 }
 

@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 class BackupDirectoryTest : public ::testing::Test {
  protected:
   absl::Status Make(const std::string& name, absl::Time begin = absl::UnixEpoch()) const {
-    return backups_.Make(name, begin, [](const std::string& directory) {
+    return backups_.Make(name, begin, {}, [](const std::string& directory) {
       fs::create_directory(directory);
       std::ofstream(directory + "/data") << "abc";
       return absl::OkStatus();
@@ -140,7 +140,7 @@ TEST_F(BackupDirectoryTest, ANameIsTakenByWhateverHasIt) {
 
 TEST_F(BackupDirectoryTest, OneIsMadeAtATime) {
   absl::Status second;
-  EXPECT_THAT(backups_.Make("one", absl::UnixEpoch(),
+  EXPECT_THAT(backups_.Make("one", absl::UnixEpoch(), {},
                             [&](const std::string& directory) {
                               fs::create_directory(directory);
                               second = Make("two");
@@ -155,7 +155,7 @@ TEST_F(BackupDirectoryTest, OneIsMadeAtATime) {
 
 TEST_F(BackupDirectoryTest, ACopyThatFailsLeavesNothing) {
   const absl::Status status =
-      backups_.Make("one", absl::UnixEpoch(), [](const std::string& directory) {
+      backups_.Make("one", absl::UnixEpoch(), {}, [](const std::string& directory) {
         fs::create_directory(directory);
         fs::create_directory(directory + ".tmp");
         return absl::InternalError("the copy failed");
@@ -228,11 +228,15 @@ TEST_F(BackupDirectoryTest, ACancelEndsTheCheck) {
   EXPECT_EQ(backups_.Check("one", cancel).code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(BackupDirectoryTest, ABackupIsNoDataDirectory) {
-  ASSERT_THAT(Make("one"), IsOk());
-  EXPECT_EQ(CheckIsNoBackup(Path("one")).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(CheckIsNoBackup(backups_.path()), IsOk());
-  EXPECT_THAT(CheckIsNoBackup(Path("missing")), IsOk());
+TEST_F(BackupDirectoryTest, ABackupKeepsTheNamesOfItsDamagedStores) {
+  ASSERT_THAT(Make("whole"), IsOk());
+  const auto copy = [](const std::string& directory) {
+    fs::create_directory(directory);
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(backups_.Make("torn", absl::UnixEpoch(), {"a", "b/c"}, copy), IsOk());
+  EXPECT_THAT(backups_.Get("whole")->damaged_stores(), IsEmpty());
+  EXPECT_THAT(backups_.Get("torn")->damaged_stores(), ElementsAre("a", "b/c"));
 }
 
 TEST(BackupNameTest, IsUpTo64CharactersAndNotHidden) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
@@ -44,7 +45,8 @@ class BackupAnswer {
 class BackupsTest : public ::testing::Test {
  protected:
   BackupsTest() {
-    backups_.emplace(copy_, directory_.path(), [this] { ++made_count_; });
+    backups_.emplace(
+        copy_, [this] { return damaged_stores_; }, directory_.path(), [this] { ++made_count_; });
   }
   ~BackupsTest() override {
     if (!gate_.HasBeenNotified()) gate_.Notify();  // A test that fails must end, too.
@@ -53,6 +55,7 @@ class BackupsTest : public ::testing::Test {
   const TemporaryDirectory directory_;
   absl::Notification gate_;
   absl::Status copy_status_;
+  std::vector<std::string> damaged_stores_;
   std::atomic<int> made_count_{0};
   const Backups::Copy copy_ = [this](const std::string& directory) {
     gate_.WaitForNotification();
@@ -89,6 +92,15 @@ TEST_F(BackupsTest, OneThatFailsIsNotMade) {
   EXPECT_EQ(made_count_, 0);
 }
 
+TEST_F(BackupsTest, ABackupNamesTheDamagedStoresOfItsTime) {
+  damaged_stores_ = {"torn"};
+  gate_.Notify();
+  BackupAnswer answer;
+  backups_->Create("one", answer.Callback());
+  ASSERT_THAT(answer.Await(), IsOk());
+  EXPECT_THAT(answer.Await()->damaged_stores(), ::testing::ElementsAre("torn"));
+}
+
 TEST_F(BackupsTest, WithoutANameItIsTheTime) {
   gate_.Notify();
   BackupAnswer answer;
@@ -109,7 +121,8 @@ TEST_F(BackupsTest, ItsEndWaitsForTheBackupInProgress) {
 }
 
 TEST_F(BackupsTest, WithoutADirectoryThereAreNone) {
-  Backups backups(copy_, "", [] {});
+  Backups backups(
+      copy_, [] { return std::vector<std::string>(); }, "", [] {});
   BackupAnswer answer;
   backups.Create("one", answer.Callback());
   ASSERT_TRUE(answer.is_there());

@@ -49,6 +49,15 @@ TEST(CallMetricsTest, CountsRejectionsByReasonAndOthersTogether) {
   EXPECT_EQ(count_of("MEMORY_LIMIT"), 0u);
 }
 
+TEST(CallMetricsTest, CountsRestoresByTheirEnd) {
+  CallMetrics metrics;
+  metrics.CountRestore(/*is_ok=*/true);
+  metrics.CountRestore(/*is_ok=*/true);
+  metrics.CountRestore(/*is_ok=*/false);
+  EXPECT_EQ(metrics.restore_count(/*is_ok=*/true), 2u);
+  EXPECT_EQ(metrics.restore_count(/*is_ok=*/false), 1u);
+}
+
 TEST(CallMetricsTest, CountsAnswersByMethodAndCode) {
   CallMetrics metrics;
   metrics.OnBegin(Method::kLookup);

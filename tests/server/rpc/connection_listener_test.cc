@@ -17,6 +17,7 @@ namespace softlookup::server {
 namespace {
 
 using ::softlookup::testing::IsOk;
+using ::softlookup::testing::StatusIs;
 
 class ConnectionListenerTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -55,6 +56,18 @@ TEST(IsOfLostConnectionTest, IsFalseForWhatStaysInTheQueue) {
   for (const int error : {EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM, EACCES, EINVAL}) {
     EXPECT_FALSE(IsOfLostConnection(error)) << error;
   }
+}
+
+TEST_P(ConnectionListenerTest, APortThatCannotBeHadIsAnErrorThatSaysWhy) {
+  OpenConnections connections(2);
+  ConnectionListener second(connections);
+  EXPECT_THAT(second.Bind(GetParam(), listener_.port()),
+              StatusIs(absl::StatusCode::kUnavailable, "Address already in use"));
+  // An address for documents, which no machine has.
+  EXPECT_THAT(second.Bind("192.0.2.1", 0),
+              StatusIs(absl::StatusCode::kUnavailable, "Cannot assign requested address"));
+  EXPECT_THAT(second.Bind("no such host", 0),
+              StatusIs(absl::StatusCode::kUnavailable, "unknown host"));
 }
 
 TEST_P(ConnectionListenerTest, PassesConnectionsOnUpToTheMaximum) {

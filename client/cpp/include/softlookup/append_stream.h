@@ -56,8 +56,10 @@ struct AppendStreamOptions {
   // every second sender is found, because the server takes any sequence above the last one.
   std::string writer = {};
   // Longest outage that a stream with a writer survives. > 0. An outage begins with a failure while
-  // requests are unacknowledged, and ends with the next acknowledgement. If the next attempt would
-  // come later than `outage_max` after the first failure, the last failure ends the stream.
+  // requests are unacknowledged, or with the first request after a failure, and ends with the next
+  // acknowledgement. After `outage_max` no attempt begins, and the one in progress is cancelled.
+  // The stream then ends with the last failure. Its message tells the cause, such as a refused
+  // connection.
   absl::Duration outage_max = absl::Minutes(2);
 
   // The stream calls this after every acknowledgement and before every attempt to connect again.

@@ -38,8 +38,9 @@ namespace softlookup {
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
-// with this CANCELLED. No call is retried if the TLS handshake failed because of a certificate, or
-// because the server has no TLS.
+// with this CANCELLED. No call is retried if the client finds that a TLS handshake failed because
+// of a certificate, or because the server has no TLS. A server that refuses the client's
+// certificate, or a client without TLS, only closes the connection, so such calls are retried.
 //
 // The wait before attempt n + 1 is random in [backoff_min, backoff_min * 2^n], at most backoff_max.
 // The client adds the wait that the server asks for, in the trailer grpc-retry-pushback-ms, or

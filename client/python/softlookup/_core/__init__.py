@@ -1,0 +1,1 @@
+"""What both clients share: bytes, arrays, decisions. Nothing in this package does I/O."""

@@ -1,0 +1,148 @@
+"""The calls of the asyncio client over gRPC: channels of each event loop, retries, deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import time
+import weakref
+from typing import Any, AsyncIterator, Iterator, Optional, Tuple, TypeVar
+
+import grpc
+import grpc.aio
+
+from softlookup._connection import error_of
+from softlookup._core.call import Call, check_seconds
+from softlookup._core.details import make_error
+from softlookup._core.errors import Error
+from softlookup._core.retry import Attempts, Budget
+from softlookup._core.settings import Settings
+
+T = TypeVar("T")
+
+
+class Connection:
+    """A channel of gRPC for each process and event loop that uses it, made at its first call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._budget = Budget(settings.retry.budget)
+        self._owner: Tuple[int, Any] = (0, None)
+        self._channel: Any = None
+        self._calls: "weakref.WeakSet[Any]" = weakref.WeakSet()  # Of the channel.
+        self._closed = False
+
+    def channel(self) -> Any:
+        """The grpc.aio.Channel of this process and event loop."""
+        owner = (os.getpid(), asyncio.get_running_loop())
+        if self._owner != owner:
+            if self._closed:
+                raise ValueError("the client is closed")
+            self._channel = self._open()
+            self._calls = weakref.WeakSet()
+            self._owner = owner
+        return self._channel
+
+    def _open(self) -> Any:
+        settings = self.settings
+        options = settings.channel_options()
+        if not settings.uses_tls:
+            return grpc.aio.insecure_channel(settings.address, options)
+        credentials = grpc.ssl_channel_credentials(
+            settings.tls_ca, settings.tls_key, settings.tls_certificate
+        )
+        return grpc.aio.secure_channel(settings.address, credentials, options)
+
+    async def close(self) -> None:
+        """Ends the calls in progress. Calls that begin later raise ValueError."""
+        self._closed = True
+        if self._owner == (os.getpid(), asyncio.get_running_loop()):
+            for call in list(self._calls):  # gRPC leaves those that it does not find in a task.
+                call.cancel()
+            await self._channel.close()
+        self._owner = (0, None)
+
+    async def unary(self, method: str, request: bytes, seconds: float, wait: bool = False) -> bytes:
+        """One attempt of a call of one answer. Raises an Error."""
+        call = self.channel().unary_unary(method)(
+            request,
+            timeout=seconds,
+            metadata=self.settings.metadata,
+            wait_for_ready=True if wait else None,
+        )
+        self._calls.add(call)
+        with self._errors():
+            answer: bytes = await call
+            return answer
+
+    async def run(self, call: Call[T]) -> T:
+        """The result of a call of one answer, with its retries. Raises an Error."""
+        deadline = check_seconds("deadline", call.deadline) or self.settings.deadline
+        end = time.monotonic() + deadline
+        attempts = Attempts(self.settings.retry, self._budget, call.safe, end)
+        while True:
+            left = end - time.monotonic()
+            try:
+                data = await self.unary(call.method, call.request, max(left, 0.001))
+                attempts.succeeded()
+                return call.result(data)
+            except Error as error:
+                if error.code == "DEADLINE_EXCEEDED" and not error.reason:
+                    error.message += f" ({call.name} had {deadline:g} s)"
+                delay = attempts.failed(error, time.monotonic(), random.random())
+                self.channel().get_state(try_to_connect=True)
+                await asyncio.sleep(delay)
+
+    async def stream(self, call: Call[T], idle: Optional[float]) -> AsyncIterator[T]:
+        """The results of a stream of answers, which must not be `idle` seconds apart; None: any.
+
+        Leaving the iterator ends the call.
+        """
+        check_seconds("deadline", idle)
+        method = self.channel().unary_stream(call.method)
+        answers = method(call.request, metadata=self.settings.metadata)
+        self._calls.add(answers)
+        try:
+            while True:
+                data = await self.read(answers, idle, call.name)
+                if data is None:
+                    return
+                yield call.result(data)
+        finally:
+            answers.cancel()
+
+    def pipeline(self, method: str) -> Any:
+        """A call of a stream of requests and answers, with write(), done_writing() and read()."""
+        call = self.channel().stream_stream(method)(metadata=self.settings.metadata)
+        self._calls.add(call)
+        return call
+
+    async def read(self, answers: Any, idle: Optional[float], name: str) -> Optional[bytes]:
+        """The next message of a stream; None at its end. An Error, also after `idle` seconds."""
+        with self._errors():
+            try:
+                data = await asyncio.wait_for(answers.read(), idle)
+            except asyncio.TimeoutError:
+                answers.cancel()
+                text = f"{name} had no message for {idle:g} s"
+                raise make_error("DEADLINE_EXCEEDED", text) from None
+            return None if data is grpc.aio.EOF else bytes(data)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Makes an Error of what gRPC raises where a message is awaited."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise error_of(error) from None
+        except asyncio.CancelledError:
+            if not self._closed or _is_cancelled(asyncio.current_task()):
+                raise
+            raise make_error("CANCELLED", "the client was closed") from None
+
+
+def _is_cancelled(task: Any) -> bool:
+    """Whether the task itself is to end, rather than a call that it awaits; False before 3.11."""
+    return hasattr(task, "cancelling") and task.cancelling() > 0

@@ -1,0 +1,91 @@
+#include "core/storage/open_errors.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/error.h"
+#include "core/storage/rocksdb_errors.h"
+
+namespace softlookup {
+namespace {
+
+// Returns the owner of the file at `path`. Nullopt if it cannot be known.
+std::optional<uid_t> OwnerOf(const std::string& path) {
+  struct stat attributes {};
+  if (lstat(path.c_str(), &attributes) != 0) return std::nullopt;
+  return attributes.st_uid;
+}
+
+// Returns `directory` and the paths of the files in it, by name. The directory alone if it cannot
+// be read.
+std::vector<std::string> PathsOf(const std::string& directory) {
+  std::vector<std::string> paths = {directory};
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    paths.push_back(it->path().string());
+  }
+  std::sort(paths.begin() + 1, paths.end());
+  return paths;
+}
+
+}  // namespace
+
+absl::Status AccessError(const std::string& directory, uid_t user) {
+  std::string message =
+      absl::StrCat("cannot open the data directory ", directory, ": permission denied to uid ",
+                   user, ", the user that runs this process; ");
+  if (!OwnerOf(directory).has_value()) {
+    absl::StrAppend(&message, "let that user enter the directories above it");
+    return MakeError(reasons::kStorageFailed, message);
+  }
+  for (const std::string& path : PathsOf(directory)) {
+    const std::optional<uid_t> owner = OwnerOf(path);
+    if (!owner.has_value() || *owner == user) continue;
+    absl::StrAppend(&message, path, " belongs to uid ", *owner,
+                    ": run the process as that user, or give it the files: chown -R ", user, " ",
+                    directory);
+    return MakeError(reasons::kStorageFailed, message);
+  }
+  absl::StrAppend(&message, "look at the mode and the mount of what is there: chmod -R u+rwX ",
+                  directory);
+  return MakeError(reasons::kStorageFailed, message);
+}
+
+absl::Status OpenError(const std::string& directory, const rocksdb::Status& status) {
+  // RocksDB has no status code for a directory in use, for a file that is missing, and for a file
+  // of another user. So the text of `status` decides.
+  const std::string text = status.ToString();
+  if (absl::StrContains(text, "While lock file: ") ||
+      absl::StrContains(text, "lock hold by current process")) {
+    return MakeError(reasons::kDirectoryInUse,
+                     absl::StrCat("another process has the data directory ", directory, " open"));
+  }
+  if (absl::StrContains(text, "Permission denied")) return AccessError(directory, geteuid());
+  if (absl::StrContains(text, "No such file or directory")) {
+    // RocksDB looks for a table by its name, then by the name that LevelDB would give it. The error
+    // is about the latter.
+    const std::string missing = absl::StrReplaceAll(WithoutPaths(text), {{".ldb", ".sst"}});
+    return DamagedError(
+        absl::StrCat("a file is missing in ", directory, ": ", missing, kRestoreRemedy));
+  }
+  if (status.IsCorruption()) {
+    return DamagedError(absl::StrCat(WithoutPaths(text), kRestoreRemedy));
+  }
+  if (status.IsNoSpace()) {
+    return FullDiskError(
+        absl::StrCat("cannot open the data directory ", directory, ", whose disk is full"), status);
+  }
+  return UnavailableError(absl::StrCat("cannot open the data directory ", directory), status);
+}
+
+}  // namespace softlookup

@@ -1,0 +1,31 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_OPEN_ERRORS_H_
+#define SOFTLOOKUP_CORE_STORAGE_OPEN_ERRORS_H_
+
+#include <rocksdb/status.h>
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace softlookup {
+
+// The errors of a data directory that cannot be opened. Each ends with what the operator can do.
+
+// What to do about a data directory that is damaged as a whole: the end of a message.
+inline constexpr char kRestoreRemedy[] =
+    "; restore a backup: softlookup backup restore BACKUP NEW_DATA_DIRECTORY";
+
+// Returns the error of opening the database in `directory`, which failed with `status`.
+// DIRECTORY_IN_USE if another process has it open. DATA_LOSS if it is damaged or lacks a file.
+// UNAVAILABLE otherwise, and with the advice to try again if its disk is full.
+absl::Status OpenError(const std::string& directory, const rocksdb::Status& status);
+
+// Returns the error of a `directory` that `user`, who runs this process, may not read or write:
+// UNAVAILABLE. The message names the directory or the first file in it, by name, that belongs to
+// another user.
+absl::Status AccessError(const std::string& directory, uid_t user);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_OPEN_ERRORS_H_

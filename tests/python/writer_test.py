@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+"""Writers whose connections break again and again leave each row once: writer_test.py SERVER ROOT TOOL
+
+A failure prints the seed; with it in SOFTLOOKUP_TEST_SEED the cuts come after the same bytes again.
+"""
+import asyncio
+import os
+import random
+import signal
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+import softlookup as sl
+import softlookup.aio
+from cutting_proxy import CuttingProxy
+from subject import local_server, main
+
+CUTS = 100
+DIM = 16
+SEED = int(os.environ.get("SOFTLOOKUP_TEST_SEED", "1"))
+QUICK = sl.Retry(backoff_min=0.001, backoff_max=0.02)
+
+
+def keys_of(begin, count):
+    """Row i has a key that no other row has."""
+    rows = np.arange(begin, begin + count, dtype=np.float32)[:, None]
+    return rows / np.arange(1, DIM + 1, dtype=np.float32)
+
+
+def values_of(begin, count):
+    return np.arange(begin, begin + count, dtype=np.float32)[:, None]
+
+
+class WriterTest(unittest.TestCase):
+    def expect_each_row_once(self, client, rows):
+        """The store "s" has the rows from 0 on, each once and in order, and remembers them as one that got them so."""
+        there = client.store("s").read(deadline=60)
+        np.testing.assert_array_equal(there.positions, np.arange(rows))
+        np.testing.assert_array_equal(there.values, values_of(0, rows))
+        np.testing.assert_array_equal(there.keys, keys_of(0, rows))
+        unbroken = client.create_store("unbroken", key_dim=DIM, value_dim=1)
+        for begin in range(0, rows, 1000):
+            count = min(1000, rows - begin)
+            unbroken.append(keys_of(begin, count), values_of(begin, count))
+        memories = [client.store(name).memory() for name in ("s", "unbroken")]
+        self.assertEqual(*(memory.key.tobytes() + memory.value.tobytes() for memory in memories))
+        self.assertEqual(memories[0].weight, rows)
+
+    def expect_progress(self, progress, proxy, client, rows, requests):
+        self.assertGreaterEqual(proxy.cuts, CUTS)
+        self.assertGreater(progress.reconnections, 0)
+        self.assertEqual(
+            (progress.rows, progress.requests, progress.row_count), (rows, requests, rows)
+        )
+        self.assertEqual(progress.revision, client.store("s").info().revision)
+        self.assertIsNone(progress.outage)
+
+    def batches(self, proxy):
+        """The rows of one request after the other, until all cuts were made and some more."""
+        draw, begin, more = random.Random(SEED), 0, 20
+        while more > 0:
+            count = draw.randint(1, 300 if draw.random() < 0.1 else 30)
+            yield keys_of(begin, count), values_of(begin, count)
+            begin += count
+            more -= proxy.cuts >= CUTS
+
+    def test_a_writer_that_is_cut_a_hundred_times_leaves_each_row_once(self):
+        with local_server() as server, server.connect() as direct, CuttingProxy(
+            server.address, SEED, CUTS, 100_000, 1_500
+        ) as proxy, sl.connect(proxy.address, retry=QUICK) as client:
+            direct.create_store("s", key_dim=DIM, value_dim=1)
+            rows = requests = 0
+            with client.store("s").writer("w") as writer:
+                for keys, values in self.batches(proxy):
+                    writer.append(keys, values)
+                    rows, requests = rows + len(keys), requests + 1
+            self.expect_progress(writer.progress, proxy, direct, rows, requests)
+            self.expect_each_row_once(direct, rows)
+
+    def test_an_asyncio_writer_that_is_cut_a_hundred_times_leaves_each_row_once(self):
+        async def write(address, proxy):
+            rows = requests = 0
+            async with softlookup.aio.connect(address, retry=QUICK) as client:
+                async with client.store("s").writer("w") as writer:
+                    for keys, values in self.batches(proxy):
+                        await writer.append(keys, values)
+                        rows, requests = rows + len(keys), requests + 1
+            return writer.progress, rows, requests
+
+        with local_server() as server, server.connect() as direct, CuttingProxy(
+            server.address, SEED, CUTS, 100_000, 1_500
+        ) as proxy:
+            direct.create_store("s", key_dim=DIM, value_dim=1)
+            progress, rows, requests = asyncio.run(write(proxy.address, proxy))
+            self.expect_progress(progress, proxy, direct, rows, requests)
+            self.expect_each_row_once(direct, rows)
+
+    def test_a_server_that_crashes_gets_the_rest_when_it_is_back(self):
+        with tempfile.TemporaryDirectory() as directory:
+            data = f"{directory}/data"
+            acknowledged = threading.Event()
+
+            def watch(progress):
+                if progress.rows >= 300:
+                    acknowledged.set()
+
+            with local_server(data_dir=data) as server:
+                with server.connect() as direct:
+                    direct.create_store("s", key_dim=DIM, value_dim=1)
+                with CuttingProxy(server.address, SEED, 0, 1, 1) as proxy, sl.connect(
+                    proxy.address, retry=QUICK
+                ) as client, client.store("s").writer("w", on_progress=watch) as writer:
+                    for begin in range(0, 400, 10):
+                        writer.append(keys_of(begin, 10), values_of(begin, 10))
+                    self.assertTrue(acknowledged.wait(60))
+                    server.process.send_signal(signal.SIGKILL)
+                    server.process.wait()
+                    with local_server(data_dir=data) as again, again.connect() as direct:
+                        proxy.set_server(again.address)
+                        for begin in range(400, 800, 10):
+                            writer.append(keys_of(begin, 10), values_of(begin, 10))
+                        self.assertEqual(writer.finish().rows, 800)
+                        self.expect_each_row_once(direct, 800)
+
+    def test_a_writer_goes_on_where_the_last_one_ended(self):
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            with self.assertRaises(sl.NotFoundError):
+                store.writer_state("w")
+            with store.writer("w") as first:
+                self.assertEqual(first.resumed_from, sl.WriterState("w"))
+                first.append(keys_of(0, 7), values_of(0, 7))
+                first.append(keys_of(7, 3), values_of(7, 3))
+            self.assertEqual(store.writer_state("w"), sl.WriterState("w", 10, 9))
+            with store.writer("w") as second:
+                self.assertEqual(second.resumed_from.last_sequence, 10)
+                second.append(keys_of(10, 5), values_of(10, 5))
+            # A program that begins with its first row again, and cuts its rows in another way.
+            with store.writer("w", from_start=True, batch_rows=4) as third:
+                for begin in (0, 6, 12):
+                    third.append(keys_of(begin, 6), values_of(begin, 6))
+            self.assertEqual((third.progress.rows, third.progress.requests), (3, 1))
+            self.expect_each_row_once(client, 18)
+            with self.assertRaises(sl.NotFoundError), client.store("none").writer("w"):
+                self.fail("it was entered")
+            for name in ("", "x" * 129):
+                with self.assertRaises(ValueError):
+                    store.writer(name)
+
+    def test_a_refused_request_ends_the_writer_and_an_exception_cancels_it(self):
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            with self.assertRaises(sl.InvalidArgumentError) as caught:
+                with store.writer("w") as writer:
+                    writer.append(keys_of(0, 5), values_of(0, 5))
+                    writer.append(np.zeros((1, 3)), np.zeros((1, 1)))
+            self.assertEqual(
+                (caught.exception.reason, caught.exception.acknowledged_rows), ("SHAPE_MISMATCH", 5)
+            )
+            with self.assertRaisesRegex(KeyError, "of the caller"):
+                with store.writer("v") as writer:
+                    raise KeyError("of the caller")
+            with self.assertRaises(ValueError):
+                writer.__enter__()
+            with self.assertRaisesRegex(ValueError, "inside `with`"):
+                store.writer("u").append(keys_of(0, 1), values_of(0, 1))
+            with store.writer("u") as writer:
+                writer.finish()
+                with self.assertRaisesRegex(sl.Error, "finished"):
+                    writer.append(keys_of(0, 1), values_of(0, 1))
+
+    def test_an_error_of_on_progress_ends_the_writer_even_one_that_may_pass(self):
+        for error in (sl.UnavailableError("UNAVAILABLE", "another server"), SystemExit("exit")):
+
+            def fail(progress):
+                raise error
+
+            with local_server() as server, server.connect() as client:
+                store = client.create_store("s", key_dim=DIM, value_dim=1)
+                with self.assertRaisesRegex(sl.Error, "INTERNAL: the writer failed") as caught:
+                    with store.writer("w", on_progress=fail) as writer:
+                        writer.append(keys_of(0, 5), values_of(0, 5))
+                self.assertIs(caught.exception.__cause__, error)
+                self.assertEqual(writer.progress.reconnections, 0)
+
+    def test_what_interrupts_an_append_or_the_end_ends_the_writer(self):
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                with store.writer("w", batch_rows=5) as writer:
+                    push, cuts = writer._machine.push, []
+
+                    def interrupted(batch, cut):
+                        if cuts:
+                            raise KeyboardInterrupt
+                        cuts.append(cut)
+                        push(batch, cut)
+
+                    writer._machine.push = interrupted
+                    with self.assertRaises(KeyboardInterrupt):
+                        writer.append(keys_of(0, 10), values_of(0, 10))
+                    # What follows would be in the place of the rows that were left out.
+                    writer._machine.push = push
+                    with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                        writer.append(keys_of(10, 5), values_of(10, 5))
+            with self.assertRaises(KeyboardInterrupt), store.writer("v") as writer:
+
+                def interrupt():
+                    raise KeyboardInterrupt
+
+                writer.finish = interrupt
+            writer._thread.join()
+
+    def test_an_outage_that_lasts_too_long_ends_the_writer(self):
+        with local_server() as server, server.connect() as direct:
+            direct.create_store("s", key_dim=DIM, value_dim=1)
+            with CuttingProxy(server.address, SEED, 0, 1, 1) as proxy, sl.connect(
+                proxy.address, retry=QUICK, deadline=10
+            ) as client:
+                with self.assertRaises(ConnectionError) as caught:
+                    with client.store("s").writer("w", outage_max=0.5) as writer:
+                        writer.append(keys_of(0, 5), values_of(0, 5))
+                        proxy.close()
+                        for begin in range(5, 500):
+                            writer.append(keys_of(begin, 1), values_of(begin, 1))
+                self.assertGreater(writer.progress.reconnections, 0)
+                self.assertEqual(caught.exception.acknowledged_rows, writer.progress.rows)
+
+    def test_another_sender_of_the_name_is_found(self):
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            with self.assertRaisesRegex(sl.Error, "another sender"):
+                with store.writer("w") as first, store.writer("w") as second:
+                    second.append(keys_of(0, 5), values_of(0, 5))
+                    second.finish()
+                    first.append(keys_of(0, 5), values_of(0, 5))
+                    first.finish()
+            self.assertEqual(store.info().row_count, 5)
+
+
+if __name__ == "__main__":
+    print(f"SOFTLOOKUP_TEST_SEED={SEED}")
+    main()
