@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <httplib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -19,6 +21,7 @@
 #include "client/console/access.h"
 #include "client/console/assets.h"
 #include "client/console/bounded_queue.h"
+#include "client/console/bounded_stream.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
 
@@ -29,8 +32,11 @@ using output::Json;
 
 constexpr std::size_t kThreads = 16;
 constexpr std::size_t kWaitingConnectionsMax = 64;
-constexpr time_t kReadTimeoutSeconds = 5;
-constexpr time_t kIdleTimeoutSeconds = 2;
+constexpr BoundedStream::Limits kLimits = {
+    .request_bytes = std::size_t{64} << 10,  // Before its body.
+    .idle = std::chrono::seconds(2),
+    .request = std::chrono::seconds(10),
+    .answer = std::chrono::seconds(30)};
 
 constexpr char kContentType[] = "application/json";
 constexpr char kKeyHeader[] = "X-Softlookup-Key";
@@ -124,6 +130,30 @@ std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// The library's server with one request a connection, in bounded bytes and time: the body of a
+// refused request then never counts as the next request, and no connection keeps a thread for long.
+class BoundedServer : public httplib::Server {
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    bool served = false;
+    if (svr_sock_ != INVALID_SOCKET) {  // Not stopped.
+      BoundedStream stream(socket, kLimits);
+      bool closed = false;
+      // Called after the header lines.
+      const auto setup = [&](httplib::Request& request) {
+        stream.AllowBytes(ConsoleServer::kBodyBytesMax);
+        // The library answers each range of a request, also a thousand times the whole page. A
+        // server may send the whole instead.
+        request.ranges.clear();
+      };
+      served = process_request(stream, /*close_connection=*/true, closed, setup);
+    }
+    shutdown(socket, SHUT_RDWR);
+    close(socket);
+    return served;
+  }
+};
+
 }  // namespace
 
 class ConsoleServer::Impl {
@@ -157,7 +187,7 @@ class ConsoleServer::Impl {
   Api* const api_;
   std::optional<Access> access_;
   int port_ = 0;
-  httplib::Server http_;
+  BoundedServer http_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stopped_{false};
 };
@@ -166,12 +196,6 @@ absl::Status ConsoleServer::Impl::Open(ListenAddress address) {
   http_.new_task_queue = [] { return new BoundedQueue(kThreads, kWaitingConnectionsMax); };
   http_.set_default_headers(SafetyHeaders());
   http_.set_payload_max_length(kBodyBytesMax);
-  http_.set_read_timeout(kReadTimeoutSeconds);
-  http_.set_write_timeout(kReadTimeoutSeconds);
-  // One request a connection: the body of a refused request then never counts as the next request,
-  // and no idle connection keeps a thread for long.
-  http_.set_keep_alive_max_count(1);
-  http_.set_keep_alive_timeout(kIdleTimeoutSeconds);
   http_.set_tcp_nodelay(true);
   // The library's own options would let a second process listen on the same port.
   socket_t listening = INVALID_SOCKET;

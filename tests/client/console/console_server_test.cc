@@ -186,6 +186,27 @@ TEST_F(ConsoleServerTest, ABodyThatGrowsIsRefusedBeforeItIsRead) {
   }
 }
 
+TEST_F(ConsoleServerTest, HeaderLinesHaveBoundedBytes) {
+  httplib::Client http(origin());
+  httplib::Headers headers;
+  for (int i = 0; i < 12; ++i) headers.emplace("X-Line", std::string(4000, 'x'));
+  EXPECT_EQ(http.Get("/", headers)->status, 200);
+  for (int i = 0; i < 12; ++i) headers.emplace("X-Line", std::string(4000, 'x'));
+  // The connection may end before the answer is read.
+  const httplib::Result refused = http.Get("/", headers);
+  if (refused) {
+    EXPECT_EQ(refused->status, 400);
+  }
+}
+
+TEST_F(ConsoleServerTest, APageIsSentOnceHoweverManyRangesAreAskedFor) {
+  httplib::Client http(origin());
+  const std::string whole = http.Get("/icon.svg")->body;
+  const httplib::Result answer = http.Get("/icon.svg", {{"Range", "bytes=0-,0-,0-"}});
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, whole);
+}
+
 TEST_F(ConsoleServerTest, AnErrorOfACallSaysWhatIsWrong) {
   EnterAsBrowser();
   const httplib::Result answer = Post("/api/store", R"({"name":7})");
