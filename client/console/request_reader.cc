@@ -69,14 +69,15 @@ std::optional<std::uint64_t> RequestReader::Count(const char* name, std::uint64_
   return std::nullopt;
 }
 
-std::vector<Json> RequestReader::List(const char* name) {
+const Json& RequestReader::List(const char* name) {
+  static const Json* const kEmpty = new Json(Json::array());
   const Json& field = Field(name);
-  if (field.is_null()) return {};
+  if (field.is_null()) return *kEmpty;
   if (!field.is_array() || field.size() > kListMax) {
     Refuse(name, absl::StrCat("a list of at most ", kListMax, " elements"));
-    return {};
+    return *kEmpty;
   }
-  return {field.begin(), field.end()};
+  return field;
 }
 
 std::vector<std::string> RequestReader::Texts(const char* name) {

@@ -46,8 +46,9 @@ class RequestReader {
   static constexpr std::size_t kListMax = 4096;
 
  private:
-  // Returns the elements of a list. Empty if it is absent or wrong.
-  std::vector<output::Json> List(const char* name);
+  // Returns a list as it is: a copy would recurse as deep as its elements nest. Empty if it is
+  // absent or wrong.
+  const output::Json& List(const char* name);
 
   const output::Json& object_;
   absl::Status status_;

@@ -90,5 +90,14 @@ TEST(RequestReaderTest, AMatrixOfOtherShapeIsRefused) {
   }
 }
 
+TEST(RequestReaderTest, AListMayNestDeeply) {
+  constexpr std::size_t kDepth = 500000;
+  const Json request =
+      Json::parse(R"({"list":)" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}");
+  RequestReader reader(request);
+  EXPECT_TRUE(reader.Texts("list").empty());
+  EXPECT_FALSE(reader.status().ok());
+}
+
 }  // namespace
 }  // namespace softlookup::console
