@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct HeatMap {
   Range rows;        // That the queries attend to.
   Range query_rows;  // Whose keys are the queries, unless `queries` has some.
   FloatMatrix queries;
+  // The queries that are shown, by their places in `queries`.
+  std::vector<std::size_t> shown;
   bool self = false;
   v1::AttentionOptions attention;
 };
@@ -57,12 +60,20 @@ absl::StatusOr<LiveRows> ReadLive(const Backend& backend, const std::string& sto
   filter.set_begin(range.begin);
   filter.set_end(range.end);
   absl::Status status;
+  std::uint64_t next = range.begin;
   const auto add = [&](const v1::Row& row) {
+    if (row.position() < next || row.position() >= range.end) {
+      return absl::InternalError("the server's answer has a row that was not asked for");
+    }
+    next = row.position() + 1;
     live.positions.push_back(row.position());
     live.ids.push_back(row.has_id() ? Json(std::to_string(row.id())) : Json());
     live.labels.push_back(std::vector<std::string>(row.labels().begin(), row.labels().end()));
     if (!keys) return absl::OkStatus();
     CLIENT_ASSIGN_OR_RETURN(const FloatMatrix key, FloatMatrix::FromProto(row.key()));
+    if (key.rows != 1 || (live.keys.rows > 0 && key.cols != live.keys.cols)) {
+      return absl::InternalError("the server's answer has a key of another size");
+    }
     live.keys.cols = key.cols;
     ++live.keys.rows;
     live.keys.data.insert(live.keys.data.end(), key.data.begin(), key.data.end());
@@ -109,14 +120,32 @@ absl::StatusOr<HeatMap> ReadHeatMap(const Json& request) {
   return map;
 }
 
-// Returns the head queries of `map.head`: one for each query.
+// Makes the keys of rows the queries. With a causal mask, query t sees the positions up to
+// causal_offset + t. So the place of a deleted row has a query, too, which is not shown.
+void AskWithRows(const LiveRows& rows, HeatMap* map) {
+  map->queries = {.rows = 0, .cols = rows.keys.cols, .data = {}};
+  for (std::uint32_t i = 0; i < rows.keys.rows; ++i) {
+    const absl::Span<const float> key = rows.keys.Row(i);
+    const std::uint64_t place =
+        map->attention.causal() ? rows.positions[i] - map->query_rows.begin : i;
+    while (map->queries.rows <= place) {
+      map->queries.data.insert(map->queries.data.end(), key.begin(), key.end());
+      ++map->queries.rows;
+    }
+    map->shown.push_back(place);
+  }
+}
+
+// Returns the head queries of `map.head`: one for each query that is shown.
 template <typename List>
-absl::StatusOr<std::vector<typename List::value_type>> OfHead(const List& list, std::size_t queries,
-                                                              std::size_t head) {
-  const std::size_t heads = queries == 0 ? 0 : list.size() / queries;
-  if (head >= heads) return absl::InvalidArgumentError("head must be below the number of heads");
+absl::StatusOr<std::vector<typename List::value_type>> OfHead(const List& list,
+                                                              const HeatMap& map) {
+  const std::size_t heads = map.queries.rows == 0 ? 0 : list.size() / map.queries.rows;
+  if (map.head >= heads) {
+    return absl::InvalidArgumentError("head must be below the number of heads");
+  }
   std::vector<typename List::value_type> chosen;
-  for (std::size_t t = 0; t < queries; ++t) chosen.push_back(list[t * heads + head]);
+  for (const std::size_t t : map.shown) chosen.push_back(list[t * heads + map.head]);
   return chosen;
 }
 
@@ -149,7 +178,7 @@ absl::StatusOr<Cells> AttendToSelf(const Backend& backend, const HeatMap& map,
                                    const LiveRows& live) {
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, backend.client->GetStore(map.store));
   v1::AttendRequest request;
-  CLIENT_RETURN_IF_ERROR(FloatMatrixView(live.keys).ToProto(request.mutable_inputs()));
+  CLIENT_RETURN_IF_ERROR(FloatMatrixView(map.queries).ToProto(request.mutable_inputs()));
   request.set_self(true);
   request.set_num_heads(store.num_heads());
   *request.mutable_options() = map.attention;
@@ -163,13 +192,11 @@ absl::StatusOr<Cells> AttendToSelf(const Backend& backend, const HeatMap& map,
   std::map<std::uint64_t, std::size_t> columns;  // Attend counts the rows of the request.
   for (std::size_t i = 0; i < live.positions.size(); ++i) columns[i] = i;
   Cells cells;
-  const std::size_t queries = live.positions.size();
-  CLIENT_ASSIGN_OR_RETURN(
-      cells.stats,
-      OfHead(std::vector(answer.stats().begin(), answer.stats().end()), queries, map.head));
+  CLIENT_ASSIGN_OR_RETURN(cells.stats,
+                          OfHead(std::vector(answer.stats().begin(), answer.stats().end()), map));
   CLIENT_ASSIGN_OR_RETURN(
       const auto listed,
-      OfHead(std::vector(answer.weights().begin(), answer.weights().end()), queries, map.head));
+      OfHead(std::vector(answer.weights().begin(), answer.weights().end()), map));
   Fill(listed, columns, &cells.weights, &cells.scores);
   return cells;
 }
@@ -190,8 +217,8 @@ absl::StatusOr<Cells> AttendToRows(const Backend& backend, const HeatMap& map,
   std::map<std::uint64_t, std::size_t> columns;
   for (std::size_t i = 0; i < live.positions.size(); ++i) columns[live.positions[i]] = i;
   Cells cells;
-  CLIENT_ASSIGN_OR_RETURN(cells.stats, OfHead(answer.stats, map.queries.rows, map.head));
-  CLIENT_ASSIGN_OR_RETURN(const auto listed, OfHead(answer.weights, map.queries.rows, map.head));
+  CLIENT_ASSIGN_OR_RETURN(cells.stats, OfHead(answer.stats, map));
+  CLIENT_ASSIGN_OR_RETURN(const auto listed, OfHead(answer.weights, map));
   Fill(listed, columns, &cells.weights, &cells.scores);
   return cells;
 }
@@ -209,12 +236,12 @@ absl::StatusOr<Cells> AttendToBlocks(const Backend& backend, const HeatMap& map,
     if (*backend.stopping) return absl::CancelledError("the console stops");
     CLIENT_ASSIGN_OR_RETURN(const LookupAnswer answer,
                             LookUp(backend, map, rows, v1::WEIGHTS_MODE_NONE));
-    return OfHead(answer.stats, map.queries.rows, map.head);
+    return OfHead(answer.stats, map);
   };
   Cells cells;
   CLIENT_ASSIGN_OR_RETURN(cells.stats, sums(map.rows));
   const std::size_t columns = edges.size() - 1;
-  cells.weights.assign(map.queries.rows * columns, kMasked);
+  cells.weights.assign(map.shown.size() * columns, kMasked);
   for (std::size_t column = 0; column < columns; ++column) {
     CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::QueryStats> block,
                             sums({edges[column], edges[column + 1]}));
@@ -238,15 +265,21 @@ absl::StatusOr<Json> Attention(const Backend& backend, const Json& request) {
     CLIENT_ASSIGN_OR_RETURN(live, ReadLive(backend, map.store, map.rows, map.self));
   }
   Json result = {{"kind", in_blocks ? "blocks" : "rows"}};
-  if (!map.self && map.queries.rows == 0) {
+  if (map.self) {  // Attend counts the rows of the request.
+    map.queries = live.keys;
+  }
+  if (map.self || map.queries.rows > 0) {
+    map.shown.resize(map.queries.rows);
+    std::iota(map.shown.begin(), map.shown.end(), 0);
+  } else {
     CLIENT_ASSIGN_OR_RETURN(LiveRows queries,
                             ReadLive(backend, map.store, map.query_rows, /*keys=*/true));
-    map.queries = std::move(queries.keys);
+    AskWithRows(queries, &map);
     result["queries"] = {{"positions", std::move(queries.positions)},
                          {"ids", std::move(queries.ids)},
                          {"labels", std::move(queries.labels)}};
   }
-  if (map.self ? live.positions.empty() : map.queries.rows == 0) {
+  if (map.queries.rows == 0) {
     return absl::NotFoundError("no row of the range is live, so that there is no query");
   }
   Cells cells;

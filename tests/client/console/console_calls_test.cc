@@ -252,6 +252,30 @@ TEST_F(ConsoleCallsTest, SelfAttentionLeavesOutDeletedRows) {
   }
 }
 
+TEST_F(ConsoleCallsTest, ADeletedRowMovesNoCausalMask) {
+  v1::RowFilter deleted;
+  deleted.set_begin(5);
+  deleted.set_end(6);
+  ASSERT_TRUE(client_.DeleteRows("s", deleted).ok());
+  const Json map = Result("attention", {{"store", "s"},
+                                        {"query_begin", 4},
+                                        {"query_end", 8},
+                                        {"row_end", 8},
+                                        {"causal", true},
+                                        {"causal_offset", 4}});
+  const std::vector<std::uint64_t> queries = map["queries"]["positions"];
+  const std::vector<std::uint64_t> rows = map["rows"]["positions"];
+  EXPECT_THAT(queries, ElementsAre(4, 6, 7));
+  EXPECT_THAT(rows, ElementsAre(0, 1, 2, 3, 4, 6, 7));
+  const std::vector<float> scores = Floats(map["scores"]);
+  ASSERT_EQ(scores.size(), queries.size() * rows.size());
+  for (std::size_t t = 0; t < queries.size(); ++t) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(std::isnan(scores[t * rows.size() + i]), rows[i] > queries[t]) << t << " " << i;
+    }
+  }
+}
+
 TEST_F(ConsoleCallsTest, ManyRowsAreShownAsBlocks) {
   const Json map = Result("attention", {{"store", "s"},
                                         {"dim", 2},
