@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cpp/status_macros.h"
 
@@ -19,6 +20,7 @@ using output::Json;
 
 constexpr absl::Duration kHealthDeadline = absl::Seconds(2);
 constexpr time_t kMetricsTimeoutSeconds = 2;
+constexpr absl::Duration kMetricsDeadline = absl::Seconds(10);
 constexpr std::size_t kMetricsBytesMax = std::size_t{4} << 20;
 
 }  // namespace
@@ -46,10 +48,12 @@ absl::StatusOr<Json> ReadMetrics(const Backend& backend, const Json&) {
   if (!http.is_valid()) return refuse("that is no address");
   http.set_connection_timeout(kMetricsTimeoutSeconds);
   http.set_read_timeout(kMetricsTimeoutSeconds);
+  const absl::Time deadline =
+      absl::Now() + kMetricsDeadline;  // The timeouts are those of one read.
   std::string text;
   const httplib::Result result = http.Get("/metrics", [&](const char* data, std::size_t size) {
     text.append(data, size);
-    return text.size() <= kMetricsBytesMax && !*backend.stopping;
+    return text.size() <= kMetricsBytesMax && absl::Now() < deadline && !*backend.stopping;
   });
   if (!result) return refuse(httplib::to_string(result.error()));
   if (result->status != 200) return refuse(absl::StrCat("status ", result->status));

@@ -150,6 +150,7 @@ absl::StatusOr<Json> ReadLabels(const Backend& backend, const Json& request) {
         store, filter,
         [&](const v1::ReadRowsResponse& page) {
           for (const v1::Row& row : page.rows()) {
+            if (rows.size() == positions.size()) return false;  // More than was asked for.
             rows.push_back(
                 {{"position", row.position()},
                  {"id", row.has_id() ? Json(std::to_string(row.id())) : Json()},
@@ -158,6 +159,7 @@ absl::StatusOr<Json> ReadLabels(const Backend& backend, const Json& request) {
           return true;
         },
         options));
+    if (*backend.stopping) return absl::CancelledError("the console stops");
   }
   return Json{{"rows", std::move(rows)}};
 }
