@@ -1,6 +1,8 @@
 // The parts of the console's pages that need no browser:  node modules_test.mjs
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { cpp, flagText, python, shell, whole } from '../../client/console/web/src/copy_as.js';
 import { labelText, splitLabels } from '../../client/console/web/src/label_list.js';
 import { latest } from '../../client/console/web/src/latest.js';
 import { linkTo, readLink } from '../../client/console/web/src/link.js';
@@ -11,6 +13,7 @@ import {
   quantile,
   sumOf,
 } from '../../client/console/web/src/metrics_text.js';
+import { lookupTexts } from '../../client/console/web/src/request_text.js';
 import {
   parseQuery,
   parseVector,
@@ -63,8 +66,44 @@ test('a query is a sum of terms', () => {
 test('labels are split as on the command line', () => {
   assert.deepEqual(splitLabels(' a, b ,"c, \\"d\\"",, e'), ['a', 'b', 'c, "d"', 'e']);
   assert.deepEqual(splitLabels(''), []);
-  for (const label of ['a', 'a b', 'a,b', ' a', '"', '<img src=x>'])
+  for (const label of ['a', 'a b', 'a,b', ' a', '"', '<img src=x>', '\x7f\x85'])
     assert.deepEqual(splitLabels(labelText(label)), [label]);
+});
+
+test('copied texts hold what a link or a label has as text alone', () => {
+  const hostile = [
+    "a'b",
+    '$(rm -rf ~)',
+    '`x` "y" \\',
+    '=ls',
+    'a\nb',
+    '\x15rm -rf ~\r',
+    '\x7f\x7f',
+    '\x9b2Jé',
+    '-x',
+  ];
+  for (const text of hostile) {
+    const quoted = shell(text);
+    assert.doesNotMatch(quoted, /[\x00-\x1f\x7f-\x9f]/);
+    const echoed = spawnSync('bash', ['-c', `printf %s ${quoted}`], { encoding: 'utf8' });
+    assert.equal(echoed.stdout, text);
+    assert.equal(JSON.parse(python(text)), text);
+    assert.doesNotMatch(cpp(text), /[\x00-\x1f\x7f]|[^\\]"./);
+  }
+  assert.equal(flagText('label', '-x'), '--label=-x');
+  assert.equal(flagText('label', 'x'), '--label x');
+  assert.deepEqual(['7', '7); f('].map(whole), ['7', '"7); f("']);
+  const texts = lookupTexts({
+    server: 'h:1',
+    store: 's',
+    query: ['1'],
+    options: { temperature: 1 },
+    filter: { ids: ['7; reboot', '8'], any_labels: ['-c'] },
+    top: 12,
+  });
+  assert.match(texts.cli, /--label=-c --id '7; reboot' --id 8/);
+  assert.match(texts.python, /ids=\["7; reboot", 8\]/);
+  assert.match(texts.cpp, /add_ids\("7; reboot"\);/);
 });
 
 test('a link brings a state back', () => {
@@ -143,4 +182,7 @@ test('metrics tell rates, means and quantiles between two scrapes', () => {
   assert.equal(quantile(before, after, 't', 0.5, { method: 'A' }), 0.1 + 0.9 * (10 / 30));
   assert.equal(quantile(before, after, 't', 0.25, { method: 'A' }), 0.1);
   assert.equal(quantile(before, before, 't', 0.5, { method: 'A' }), null);
+  const restarted = scrape(2, 0);
+  assert.equal(difference(after, restarted, 't_count', { method: 'A' }), 2);
+  assert.equal(quantile(after, restarted, 't', 0.5, { method: 'A' }), 0.05);
 });

@@ -19,6 +19,34 @@ test('the link lets one browser in', async () => {
   await other.close();
 });
 
+test('a page that is open takes the next link, and a used one once it is let in', async () => {
+  let next = null;
+  while (next === null) {
+    next = /http:\S+(?=\n)/.exec(workspace.console.errors());
+    await new Promise(setImmediate);
+  }
+  const other = await workspace.browser.newContext();
+  const locked = await other.newPage();
+  await locked.goto(`${workspace.origin}/`);
+  await locked.getByRole('heading', { name: 'This browser is not let in' }).waitFor();
+  for (const link of [next[0], next[0]]) {
+    await locked.goto(link);
+    await locked.waitForURL(/#\/stores/);
+    await locked.locator('tr[data-store="team/people"]').waitFor();
+  }
+  await other.close();
+});
+
+test('an error of the filter goes when the filter is right', async () => {
+  await go('#/stores?store=team/people');
+  const end = page.getByLabel('Below position');
+  await end.fill('61');
+  await page.locator('.notice:not([hidden])').waitFor();
+  await end.fill('3');
+  await page.getByText('positions 0 to 2').waitFor();
+  await page.locator('.notice[hidden]').waitFor({ state: 'attached' });
+});
+
 test('stores and their rows are shown, filtered and paged', async () => {
   await go('#/stores?store=team/people');
   await page.locator('.rows tbody tr').first().waitFor();

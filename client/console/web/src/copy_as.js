@@ -1,10 +1,24 @@
 // The request of a view as text for a terminal and for programs, and as a link.
 import { h, fill, newId } from './dom.js';
 
-/** Text for a POSIX shell. */
+/** A pattern of the characters that a terminal may obey when they are pasted: controls, DEL and C1. */
+const kControls = /[\x00-\x1f\x7f-\x9f]/;
+
+/** Text for a POSIX shell, without characters that a terminal would obey. */
 export function shell(text) {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+  if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(text)) return text;
+  if (!kControls.test(text)) return `'${text.replace(/'/g, "'\\''")}'`;
+  const bytes = (part) =>
+    Array.from(new TextEncoder().encode(part), (byte) => `\\${octal(byte)}`).join('');
+  return `$'${text.replace(/[\\']/g, '\\$&').replace(new RegExp(kControls, 'g'), bytes)}'`;
 }
+
+/** A flag with a text. One that begins with - would be taken for a flag itself. */
+export function flagText(name, text) {
+  return `--${name}${text.startsWith('-') ? '=' : ' '}${shell(text)}`;
+}
+
+const octal = (number) => number.toString(8).padStart(3, '0');
 
 /** Text of a literal of Python. */
 export function python(value) {
@@ -13,10 +27,13 @@ export function python(value) {
   return Array.isArray(value) ? `[${value.map(python).join(', ')}]` : JSON.stringify(value);
 }
 
+/** The digits of a whole number as Python and C++ take them. What has others, as from a link, is no code. */
+export const whole = (text) => (/^\d+$/.test(text) ? text : JSON.stringify(text));
+
 /** Text of a literal of C++. */
 export function cpp(value) {
   if (typeof value !== 'string') return String(value);
-  const escape = (character) => `\\${character.codePointAt(0).toString(8).padStart(3, '0')}`;
+  const escape = (character) => `\\${octal(character.codePointAt(0))}`;
   return `"${value.replace(/[\\"]/g, '\\$&').replace(/[\x00-\x1f\x7f]/g, escape)}"`;
 }
 

@@ -25,5 +25,7 @@ function unquoted(text) {
 
 /** A label as the command line takes it. */
 export function labelText(label) {
-  return /[",\x00-\x1f]/.test(label) || label.trim() !== label ? JSON.stringify(label) : label;
+  if (!/[",\x00-\x1f\x7f-\x9f]/.test(label) && label.trim() === label) return label;
+  const escape = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(label).replace(/[\x7f-\x9f]/g, escape);
 }

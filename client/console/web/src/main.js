@@ -16,6 +16,7 @@ const top = document.getElementById('top');
 let about = { server: '', version: '', metrics: '' };
 let leave = () => {};
 let shown = null;
+let entered = false;
 let currentStore = '';
 
 function themeButton() {
@@ -120,21 +121,34 @@ document.querySelector('.skip').addEventListener('click', (event) => {
   main.focus();
 });
 
+const kEnter = /^#enter=([0-9a-f]+)$/;
+// A link to another view, and the console's next link, leave the page loaded.
+addEventListener('hashchange', (event) => {
+  const { hash } = new URL(event.newURL);
+  if (kEnter.test(hash)) {
+    leave();
+    history.replaceState(null, '', event.newURL);
+    location.reload();
+  } else if (entered) {
+    // The view that is left may have noted its state over the new address meanwhile.
+    history.replaceState(null, '', event.newURL);
+    show(hash);
+  }
+});
+
 async function start() {
-  const token = /^#enter=([0-9a-f]+)$/.exec(location.hash);
+  const token = kEnter.exec(location.hash);
   try {
     if (token !== null) {
       history.replaceState(null, '', linkTo('stores'));
-      await enter(token[1]);
+      await enter(token[1]).catch((error) => {
+        if (!hasKey()) throw error; // A used link, but this browser may be let in already.
+      });
     } else if (!hasKey()) {
       throw new NoSession('');
     }
     about = await call('about');
-    // The view that is left may have noted its state over the new address meanwhile.
-    addEventListener('hashchange', (event) => {
-      history.replaceState(null, '', event.newURL);
-      show(new URL(event.newURL).hash);
-    });
+    entered = true;
     show(location.hash);
   } catch (error) {
     drawTop();

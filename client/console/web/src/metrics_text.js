@@ -46,10 +46,9 @@ function bucketsOf(families, name, wanted) {
  */
 export function quantile(before, after, name, part, wanted = {}) {
   const old = new Map(before === null ? [] : bucketsOf(before, name, wanted));
-  const buckets = bucketsOf(after, name, wanted).map(([bound, value]) => [
-    bound,
-    value - (old.get(bound) ?? 0),
-  ]);
+  const now = bucketsOf(after, name, wanted);
+  const restarted = now.some(([bound, value]) => value < (old.get(bound) ?? 0));
+  const buckets = restarted ? now : now.map(([bound, value]) => [bound, value - (old.get(bound) ?? 0)]);
   const total = buckets.length === 0 ? 0 : buckets.at(-1)[1];
   if (!(total > 0)) return null;
   const rank = part * total;
@@ -70,7 +69,9 @@ export function meanOf(before, after, name, wanted = {}) {
   return counted > 0 ? difference(before, after, `${name}_sum`, wanted) / counted : null;
 }
 
-/** How much a counter grew between two scrapes. */
+/** How much a counter grew between two scrapes. One that fell began at 0 again, with the server. */
 export function difference(before, after, name, wanted = {}) {
-  return sumOf(after, name, wanted) - (before === null ? 0 : sumOf(before, name, wanted));
+  const now = sumOf(after, name, wanted);
+  const then = before === null ? 0 : sumOf(before, name, wanted);
+  return now < then ? now : now - then;
 }

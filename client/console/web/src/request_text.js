@@ -1,6 +1,6 @@
 // Lookups as commands, Python and C++.
 import { labelText } from './label_list.js';
-import { cpp, python, shell } from './copy_as.js';
+import { cpp, flagText, python, shell, whole } from './copy_as.js';
 
 /** Python's words for scores and sources have underscores. */
 const pythonWord = (value) => python(typeof value === 'string' ? value.replace(/-/g, '_') : value);
@@ -10,8 +10,7 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
   const flags = [];
   const keywords = [];
   const lines = [];
-  const flag = (name, value) =>
-    flags.push(value === true ? `--${name}` : `--${name} ${shell(String(value))}`);
+  const flag = (name, value) => flags.push(flagText(name, String(value)));
   const each = [
     ['score', 'score'],
     ['temperature', 'temperature'],
@@ -48,10 +47,10 @@ export function lookupTexts({ server, store, query, options, filter, top }) {
     for (const one of isList ? value : [value]) {
       flag(option, name.endsWith('labels') ? labelText(one) : one);
       lines.push(
-        `options.filter.${isList ? 'add' : 'set'}_${name}(${name === 'ids' ? one : cpp(one)});`,
+        `options.filter.${isList ? 'add' : 'set'}_${name}(${name === 'ids' ? whole(one) : cpp(one)});`,
       );
     }
-    where.push(`${keyword}=${name === 'ids' ? `[${value.join(', ')}]` : python(value)}`);
+    where.push(`${keyword}=${name === 'ids' ? `[${value.map(whole).join(', ')}]` : python(value)}`);
   }
   if (where.length > 0) keywords.push(`where=sl.rows(${where.join(', ')})`);
   if (options.source && options.source !== 'rows') {

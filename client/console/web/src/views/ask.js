@@ -64,8 +64,9 @@ function mount({ root, state, about, note, locked }) {
 
   function open(store, start) {
     let kind = start.kind ?? 'sum';
-    if (!(kind in kKinds)) kind = 'sum';
+    if (!Object.hasOwn(kKinds, kind)) kind = 'sum';
     let query = null; // The base64 of its numbers.
+    let wanted = null; // The terms of the query as it is written; null if it is wrong.
     let sides = [];
     const labels = rowLabels(store.name, () => sides.forEach((side) => side.relabel()));
     const text = input(
@@ -126,20 +127,25 @@ function mount({ root, state, about, note, locked }) {
 
     const resolve = latest(
       (terms) => call('query', { store: store.name, dim: store.key_dim, terms }),
-      (result) => {
+      (result, terms) => {
+        if (terms !== wanted) return;
         message.show(null);
         query = result.query;
         sides.forEach((side) => side.run());
       },
-      (error) => {
+      (error, terms) => {
+        if (terms !== wanted) return;
         query = null;
         failed(error);
       },
     );
     const resolveSoon = settled(150, () => {
       try {
-        resolve(kKinds[kind].parse(text.value));
+        wanted = kKinds[kind].parse(text.value);
+        resolve(wanted);
       } catch (error) {
+        wanted = null;
+        query = null;
         message.show(error.message, 'warn');
       }
     });
@@ -186,7 +192,8 @@ function mount({ root, state, about, note, locked }) {
           question,
           failed,
           changed: noteState,
-          answered: () => message.show(null),
+          // A late answer to an older query says nothing of this one.
+          answered: () => query !== null && message.show(null),
         });
       const keep = sides.map((side) => side.state());
       sides.forEach((side) => side.end());

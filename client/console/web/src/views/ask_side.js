@@ -48,8 +48,12 @@ export function askSide({ title, store, state, labels, question, failed, answere
   const mass = latest(
     ({ request, answer, head }) =>
       call('mass', { ...request, head, end: request.end ?? answer.row_count, blocks: 64 }),
-    (result, shown) => card.showMass(result, shown.answer.stats[shown.head].log_sum_exp),
-    (error) => card.showMass(null, 0, `Weight over position: ${error.message}`),
+    (result, shown) => {
+      if (shown === current) card.showMass(result, shown.answer.stats[shown.head].log_sum_exp);
+    },
+    (error, shown) => {
+      if (shown === current) card.showMass(null, 0, `Weight over position: ${error.message}`);
+    },
   );
   const spread = settled(kSettleMilliseconds, (shown) => {
     const { request, answer, head } = shown;

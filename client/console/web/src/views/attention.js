@@ -95,8 +95,6 @@ function mount({ root, state, about, note, locked }) {
       h('span', { class: 'hint' }, 'not counted: masked, or left out'),
     );
     let shown = null;
-    let lastRequest = null;
-    let lastVectors = null;
 
     const fieldOf = {
       rowBegin: field('Rows from position', rowBegin),
@@ -132,20 +130,20 @@ function mount({ root, state, about, note, locked }) {
       });
     }
     async function fetchMap(request) {
-      lastVectors = null;
-      if (request.lines === undefined) return call('attention', request);
+      if (request.lines === undefined)
+        return { result: await call('attention', request), vectors: null };
       const vectors = [];
       for (const line of request.lines) {
         const terms = parseQuery(line);
         const { query } = await call('query', { store: store.name, dim: store.key_dim, terms });
         vectors.push(floats(query));
       }
-      lastVectors = vectors;
       const { lines: _, ...rest } = request;
-      return call('attention', {
+      const result = await call('attention', {
         ...rest,
         queries: base64(Float32Array.from(vectors.flatMap((vector) => Array.from(vector)))),
       });
+      return { result, vectors };
     }
     const ask = latest(fetchMap, draw, failed);
     function run() {
@@ -175,7 +173,6 @@ function mount({ root, state, about, note, locked }) {
       } else {
         request.causal_offset = 0;
       }
-      lastRequest = request;
       ask(request);
     }
     const runSoon = settled(200, run);
@@ -183,14 +180,14 @@ function mount({ root, state, about, note, locked }) {
       noteState();
       runSoon();
     }
-    function draw(result, request) {
+    function draw({ result, vectors }, request) {
       message.show(null);
       const weights = floats(result.weights);
       const scores = result.scores === undefined ? null : floats(result.scores);
       const columns =
         result.kind === 'blocks' ? result.edges.length - 1 : result.rows.positions.length;
       const rows = columns === 0 ? 0 : weights.length / columns;
-      shown = { result, weights, scores, columns, rows, lines: request.lines };
+      shown = { result, request, vectors, weights, scores, columns };
       const most = weights.reduce(
         (sum, each) => (Number.isNaN(each) ? sum : Math.max(sum, Math.abs(each))),
         0,
@@ -226,7 +223,8 @@ function mount({ root, state, about, note, locked }) {
     });
     function read(row, column) {
       if (shown === null) return;
-      const { result, weights, scores, columns, lines: written } = shown;
+      const { result, weights, scores, columns } = shown;
+      const written = shown.request.lines;
       const cell = row * columns + column;
       const query =
         written === undefined
@@ -288,12 +286,14 @@ function mount({ root, state, about, note, locked }) {
           'div',
           { class: 'pager' },
           copyAs(() =>
-            attentionTexts({
-              server: about.server,
-              store,
-              request: lastRequest,
-              vectors: lastVectors,
-            }),
+            shown === null
+              ? {}
+              : attentionTexts({
+                  server: about.server,
+                  store,
+                  request: shown.request,
+                  vectors: shown.vectors,
+                }),
           ),
         ),
       ),

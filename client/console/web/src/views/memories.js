@@ -196,16 +196,19 @@ function memoryPanel({ store, start, about, failed, answered, noteState }) {
     changed();
   }
   for (const range of [end, begin]) range.addEventListener('input', () => moved(range));
+  let failing = false;
   const stop = repeat(kPollMilliseconds, async () => {
     try {
       const fresh = await call('store', { name: store.name });
-      if (fresh.row_count === rowCount) return;
+      if (fresh.row_count === rowCount && !failing) return;
+      failing = false;
       rowCount = fresh.row_count;
       end.max = String(rowCount);
       begin.max = String(rowCount);
       if (following) end.value = String(rowCount);
       changed();
     } catch (error) {
+      failing = true;
       failed(error);
     }
   });

@@ -1,6 +1,6 @@
 // The rows of a store, filtered and page by page.
 import { call } from '../api.js';
-import { copyAs, cpp, python, shell } from '../copy_as.js';
+import { copyAs, cpp, flagText, python, shell, whole } from '../copy_as.js';
 import { fill, h, input, newId, panel } from '../dom.js';
 import { labelText, splitLabels } from '../label_list.js';
 import { latest, settled } from '../latest.js';
@@ -26,28 +26,28 @@ export const listOf = (text) =>
     .filter((part) => part !== '');
 export const wholeOf = (text) => (/^\d+$/.test(text.trim()) ? Number(text) : null);
 
-function rowTexts(store, { begin, end, labels, ids }) {
+function rowTexts(server, store, { begin, end, labels, ids }) {
   const flags = [
     begin !== null ? `--begin ${begin}` : '',
     end !== null ? `--end ${end}` : '',
-    ...labels.map((label) => `--label ${shell(labelText(label))}`),
-    ids.length > 0 ? `--id ${ids.join(',')}` : '',
+    ...labels.map((label) => flagText('label', labelText(label))),
+    ids.length > 0 ? flagText('id', ids.join(',')) : '',
   ].filter((flag) => flag !== '');
   const where = [
     begin !== null ? `begin=${begin}` : '',
     end !== null ? `end=${end}` : '',
     labels.length > 0 ? `labels=${python(labels)}` : '',
-    ids.length > 0 ? `ids=[${ids.join(', ')}]` : '',
+    ids.length > 0 ? `ids=[${ids.map(whole).join(', ')}]` : '',
   ].filter((part) => part !== '');
   return {
-    cli: ['softlookup rows', shell(store), ...flags].join(' '),
+    cli: [`softlookup --server ${shell(server)} rows`, shell(store), ...flags].join(' '),
     python: `for page in client.store(${python(store)}).rows(${where.length > 0 ? `sl.rows(${where.join(', ')})` : ''}):\n    for row in page:\n        print(row.position, row.id, row.labels)`,
     cpp: [
       'softlookup::v1::RowFilter filter;',
       begin !== null ? `filter.set_begin(${begin});` : '',
       end !== null ? `filter.set_end(${end});` : '',
       ...labels.map((label) => `filter.add_any_labels(${cpp(label)});`),
-      ...ids.map((id) => `filter.add_ids(${id});`),
+      ...ids.map((id) => `filter.add_ids(${whole(id)});`),
       `client->ReadRows(${cpp(store)}, filter, [](const softlookup::v1::ReadRowsResponse& page) { return true; });`,
     ]
       .filter((line) => line !== '')
@@ -56,7 +56,7 @@ function rowTexts(store, { begin, end, labels, ids }) {
 }
 
 /** `state` has begin, end, label and id, as texts. Returns {element, end}. */
-export function rowsPanel({ store, state, failed, note }) {
+export function rowsPanel({ server, store, state, failed, answered, note }) {
   const body = h('tbody');
   const where = h('span', { class: 'hint', role: 'status' });
   let pages = [state.begin ?? '']; // The beginnings of the pages up to this one.
@@ -109,6 +109,7 @@ export function rowsPanel({ store, state, failed, note }) {
       });
     },
     (answer) => {
+      answered();
       next = answer.next;
       show(answer.rows);
     },
@@ -116,6 +117,7 @@ export function rowsPanel({ store, state, failed, note }) {
   );
   const turn = (page) => {
     pages = page;
+    forth.disabled = true; // What is next is not known yet.
     ask(pages.at(-1));
   };
   const reload = settled(200, () => ask(pages.at(-1)));
@@ -210,7 +212,7 @@ export function rowsPanel({ store, state, failed, note }) {
       back,
       forth,
       where,
-      copyAs(() => rowTexts(store.name, filterNow())),
+      copyAs(() => rowTexts(server, store.name, filterNow())),
     ),
   );
   ask(pages.at(-1));

@@ -44,7 +44,7 @@ function storeFacts(store) {
 }
 
 /** How the rows of a store grow while the view is open. */
-function growth(name, failed, seen) {
+function growth(name, { failed, recovered, seen }) {
   const drawing = chart({
     title: 'Growth while this view is open',
     x: { time: true },
@@ -54,6 +54,7 @@ function growth(name, failed, seen) {
     ],
   });
   const points = [[], [], []];
+  let failing = false;
   const stop = repeat(kPollMilliseconds, async () => {
     try {
       const store = await call('store', { name });
@@ -67,7 +68,10 @@ function growth(name, failed, seen) {
         `${count(grown)} rows in ${Math.round(points[0].at(-1) - points[0][0])} s`,
       );
       seen(store);
+      if (failing) recovered();
+      failing = false;
     } catch (error) {
+      failing = true;
       failed(error);
     }
   });
@@ -80,7 +84,7 @@ function growth(name, failed, seen) {
   };
 }
 
-function mount({ root, state, note, locked }) {
+function mount({ root, state, about, note, locked }) {
   const message = notice();
   const listing = h('tbody');
   const more = h(
@@ -103,6 +107,7 @@ function mount({ root, state, note, locked }) {
   const reload = settled(150, () => load(''));
   let current = { ...state };
   let loads = 0;
+  let opens = 0;
   let left = false;
 
   async function load(token) {
@@ -131,7 +136,7 @@ function mount({ root, state, note, locked }) {
       more.hidden = nextToken === '';
       if (!current.store && page.stores.length > 0 && token === '') open(page.stores[0].name);
     } catch (error) {
-      failed(error);
+      if (mine === loads && !left) failed(error);
     }
   }
 
@@ -165,6 +170,8 @@ function mount({ root, state, note, locked }) {
   }
 
   async function open(name, rowState = {}) {
+    opens += 1;
+    const mine = opens;
     current = { ...rowState, prefix: prefix.value, store: name };
     note(current);
     message.show(null);
@@ -174,17 +181,23 @@ function mount({ root, state, note, locked }) {
     ends = [];
     try {
       const store = await call('store', { name });
-      if (current.store !== name || left) return;
+      if (mine !== opens || left) return;
       if (store.damage !== '') {
         fill(detail, panel(name, h('p', { class: 'bad-text' }, store.damage)));
         return;
       }
       const sizes = h('div', {}, storeFacts(store));
-      const grown = growth(name, failed, (fresh) => fill(sizes, storeFacts(fresh)));
+      const grown = growth(name, {
+        failed,
+        recovered: () => message.show(null),
+        seen: (fresh) => fill(sizes, storeFacts(fresh)),
+      });
       const rows = rowsPanel({
+        server: about.server,
         store,
         state: rowState,
         failed,
+        answered: () => message.show(null),
         note: (rowsState) => {
           current = { ...rowsState, prefix: prefix.value, store: name };
           note(current);
@@ -208,7 +221,7 @@ function mount({ root, state, note, locked }) {
         rows.element,
       );
     } catch (error) {
-      failed(error);
+      if (mine === opens && !left) failed(error);
     }
   }
 
