@@ -64,7 +64,8 @@ bool Access::Admits(std::string_view cookie, std::string_view key) const {
   return admitted;
 }
 
-std::string_view CookieIn(std::string_view header, std::string_view name) {
+std::vector<std::string_view> CookiesIn(std::string_view header, std::string_view name) {
+  std::vector<std::string_view> values;
   while (!header.empty()) {
     const std::size_t end = std::min(header.find(';'), header.size());
     std::string_view pair = header.substr(0, end);
@@ -72,10 +73,10 @@ std::string_view CookieIn(std::string_view header, std::string_view name) {
     while (!pair.empty() && pair.front() == ' ') pair.remove_prefix(1);
     if (pair.size() > name.size() && pair.substr(0, name.size()) == name &&
         pair[name.size()] == '=') {
-      return pair.substr(name.size() + 1);
+      values.push_back(pair.substr(name.size() + 1));
     }
   }
-  return {};
+  return values;
 }
 
 }  // namespace softlookup::console

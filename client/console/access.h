@@ -53,8 +53,9 @@ class Access {
   std::deque<Session> sessions_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the value of the cookie `name` in the header Cookie. Empty if it has none.
-std::string_view CookieIn(std::string_view header, std::string_view name);
+// Returns the values of the cookies `name` in the header Cookie. A program at another port of the
+// host may have set one, too, which may come first.
+std::vector<std::string_view> CookiesIn(std::string_view header, std::string_view name);
 
 }  // namespace softlookup::console
 

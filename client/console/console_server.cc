@@ -291,7 +291,9 @@ bool ConsoleServer::Impl::CheckSession(const httplib::Request& request,
                                        httplib::Response* response) const {
   const std::string cookies = request.get_header_value("Cookie");
   const std::string key = OneHeader(request, kKeyHeader);
-  if (access_->Admits(CookieIn(cookies, CookieName()), key)) return true;
+  for (const std::string_view cookie : CookiesIn(cookies, CookieName())) {
+    if (access_->Admits(cookie, key)) return true;
+  }
   Refuse(401, "open the link that softlookup console printed last", response);
   return false;
 }

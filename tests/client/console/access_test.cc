@@ -1,5 +1,6 @@
 #include "client/console/access.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +8,9 @@
 
 namespace softlookup::console {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(AccessTest, KnowsItsOwnNamesAlone) {
   const Access access({"127.0.0.1:8471", "localhost:8471"});
@@ -61,14 +65,15 @@ TEST(AccessTest, TheOldestSessionEndsWhenThereAreTooMany) {
   EXPECT_TRUE(access.Admits(sessions.back().cookie, sessions.back().key));
 }
 
-TEST(CookieInTest, FindsTheCookieOfTheName) {
-  EXPECT_EQ(CookieIn("a=1; b=2;c=3", "a"), "1");
-  EXPECT_EQ(CookieIn("a=1; b=2;c=3", "b"), "2");
-  EXPECT_EQ(CookieIn("a=1; b=2;c=3", "c"), "3");
-  EXPECT_EQ(CookieIn("xa=1; a=", "a"), "");
-  EXPECT_EQ(CookieIn("ab=1", "a"), "");
-  EXPECT_EQ(CookieIn("", "a"), "");
-  EXPECT_EQ(CookieIn(";;=; ", "a"), "");
+TEST(CookiesInTest, FindsTheCookiesOfTheName) {
+  EXPECT_THAT(CookiesIn("a=1; b=2;c=3", "a"), ElementsAre("1"));
+  EXPECT_THAT(CookiesIn("a=1; b=2;c=3", "b"), ElementsAre("2"));
+  EXPECT_THAT(CookiesIn("a=1; b=2;c=3", "c"), ElementsAre("3"));
+  EXPECT_THAT(CookiesIn("a=1; b=2; a=3", "a"), ElementsAre("1", "3"));
+  EXPECT_THAT(CookiesIn("xa=1; a=", "a"), ElementsAre(""));
+  EXPECT_THAT(CookiesIn("ab=1", "a"), IsEmpty());
+  EXPECT_THAT(CookiesIn("", "a"), IsEmpty());
+  EXPECT_THAT(CookiesIn(";;=; ", "a"), IsEmpty());
 }
 
 }  // namespace

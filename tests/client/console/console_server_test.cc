@@ -124,6 +124,8 @@ TEST_F(ConsoleServerTest, ACallNeedsTheCookieAndTheKey) {
   EXPECT_EQ(StatusOf({}), 200);
   EXPECT_EQ(StatusOf({{"Cookie", ""}}), 401);
   EXPECT_EQ(StatusOf({{"Cookie", cookie_ + "0"}}), 401);
+  const std::string strange = cookie_.substr(0, cookie_.find('=')) + "=x; ";
+  EXPECT_EQ(StatusOf({{"Cookie", strange + cookie_}}), 200);
   EXPECT_EQ(StatusOf({{"X-Softlookup-Key", ""}}), 401);
   EXPECT_EQ(StatusOf({{"X-Softlookup-Key", key_ + "0"}}), 401);
   EXPECT_EQ(StatusOf({{"X-Softlookup-Key", key_}, {"X-Softlookup-Key", key_}}), 401);

@@ -95,6 +95,7 @@ function mount({ root, state, about, note, locked }) {
       h('span', { class: 'hint' }, 'not counted: masked, or left out'),
     );
     let shown = null;
+    const vectorOf = new Map(); // By written query, so that a drag of the temperature is one call.
 
     const fieldOf = {
       rowBegin: field('Rows from position', rowBegin),
@@ -134,9 +135,12 @@ function mount({ root, state, about, note, locked }) {
         return { result: await call('attention', request), vectors: null };
       const vectors = [];
       for (const line of request.lines) {
-        const terms = parseQuery(line);
-        const { query } = await call('query', { store: store.name, dim: store.key_dim, terms });
-        vectors.push(floats(query));
+        if (!vectorOf.has(line)) {
+          const terms = parseQuery(line);
+          const { query } = await call('query', { store: store.name, dim: store.key_dim, terms });
+          vectorOf.set(line, floats(query));
+        }
+        vectors.push(vectorOf.get(line));
       }
       const { lines: _, ...rest } = request;
       const result = await call('attention', {
@@ -177,6 +181,7 @@ function mount({ root, state, about, note, locked }) {
     }
     const runSoon = settled(200, run);
     function changed() {
+      vectorOf.clear();
       noteState();
       runSoon();
     }
