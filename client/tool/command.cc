@@ -152,6 +152,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddTuneCommand(app, session);
   AddRecallCommand(app, session);
   AddLoadtestCommand(app, session);
+  AddConsoleCommand(app, session);
   AddHealthCommand(app, session);
   AddTlsCommands(app, session);
   AddAuthCommands(app, session);

@@ -66,6 +66,7 @@ void AddBackupCommands(CLI::App* app, Session* session);
 void AddTuneCommand(CLI::App* app, Session* session);
 void AddRecallCommand(CLI::App* app, Session* session);
 void AddLoadtestCommand(CLI::App* app, Session* session);
+void AddConsoleCommand(CLI::App* app, Session* session);
 void AddHealthCommand(CLI::App* app, Session* session);
 void AddTlsCommands(CLI::App* app, Session* session);
 void AddAuthCommands(CLI::App* app, Session* session);

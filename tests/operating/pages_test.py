@@ -58,6 +58,7 @@ NOT_RUN = [
     ("", r"client/python/", "builds packages; tests/python does"),
     ("", r"scripts/", "installs packages, builds and runs all tests"),
     ("", r"build/release/bin/softlookup-bench ", "measures for minutes; tests/benchmarks runs its modes"),
+    ("docs/console.md", r"softlookup console", "serves until it is interrupted; tests/console uses it in a browser"),
     ("docs/performance.md", r"(NODE_PATH=\S+ )?tests/benchmarks/", "measures for minutes, on downloaded data"),
     ("docs/operating.md", r"softlookup --server localhost:7471 ", "asks the server of docker compose"),
     ("docs/tutorial.md", r"dpkg-deb -x ", "unpacks what apt-get has downloaded"),

@@ -165,7 +165,8 @@ def client_stands_alone(tree):
 CLIENT_EDGES = {"cli": (), "cpp": (), "output": ("cli",), "plot": ("output",),
                 "loadtest": ("cli", "cpp", "output", "plot"),
                 "recall": ("cpp", "output", "plot"), "python": (),
-                "tool": ("cli", "cpp", "output", "plot", "loadtest", "recall")}
+                "console": ("cli", "cpp", "output", "recall"),
+                "tool": ("cli", "cpp", "output", "plot", "loadtest", "recall", "console")}
 
 
 @rule(bad=[{"CMakeLists.txt": "add_subdirectory(client)\n", "docker/Dockerfile": "COPY core /src/core\n"}],
