@@ -116,7 +116,8 @@ export function chart({
   const options = (width) => ({
     width,
     height,
-    padding: [10, 18, 0, 0],
+    // Half the width of the last label of an axis over time.
+    padding: [10, x.time ? 30 : 18, 0, 0],
     scales: { x: xScale(x), y: yScale(y) },
     axes: [xAxis(x), axis({ values: texts(y.text ?? number), incrs: y.incrs, size: 58 })],
     series: [

@@ -159,7 +159,9 @@ function mount({ root, state, about, note, locked }) {
     charts.queue.set([times, column('wait')], `${texts.queue} wait now`);
     charts.sharing.set(
       [times, column('queries'), column('lookups')],
-      `${number(point.queries)} queries go over the rows together now`,
+      point.queries === null
+        ? 'no lookup of late'
+        : `${number(point.queries)} queries go over the rows together now`,
     );
     charts.memory.set(
       [times, column('bytes'), column('resident')],
