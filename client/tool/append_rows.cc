@@ -21,6 +21,7 @@
 #include "client/output/progress_line.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/resume_check.h"
 
 namespace softlookup::tool {
 namespace {
@@ -98,10 +99,12 @@ class IdCounter {
 
 class Sender {
  public:
-  Sender(const AppendFlags& flags, AppendStream stream, const InterruptGuard& interrupt,
-         std::string_view resume_flags)
+  // `resume_check` is of the stream's writer.
+  Sender(const AppendFlags& flags, AppendStream stream, ResumeCheck resume_check,
+         const InterruptGuard& interrupt, std::string_view resume_flags)
       : flags_(flags),
         stream_(std::move(stream)),
+        resume_check_(std::move(resume_check)),
         interrupt_(interrupt),
         resume_flags_(resume_flags),
         rows_to_skip_(flags.writer.empty() ? flags.skip_rows
@@ -203,6 +206,12 @@ class Sender {
     if (ids_.has_value()) {
       ids_->Add(request.ids(), rows_to_skip_ - std::min(rows_to_skip_, first_row));
     }
+    if (first_row < rows_to_skip_) {
+      resume_check_.Look(request, first_row);
+      if (rows_read_ >= rows_to_skip_) {
+        CLIENT_RETURN_IF_ERROR(resume_check_.Check(resume_flags_));
+      }
+    }
     if (rows_read_ <= rows_to_skip_) return absl::OkStatus();
     // The rows to skip end inside `request`, because --skip-rows says so, or because an earlier run
     // cut the rows differently.
@@ -251,6 +260,7 @@ class Sender {
 
   const AppendFlags& flags_;
   AppendStream stream_;
+  ResumeCheck resume_check_;
   const InterruptGuard& interrupt_;
   const std::string_view resume_flags_;
   // Rows at the start of the input to skip: those of earlier runs with the writer, or --skip-rows.
@@ -332,7 +342,12 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
   options.on_progress = [&progress](const AppendSummary& summary) { progress.Update(summary); };
   CLIENT_ASSIGN_OR_RETURN(AppendStream stream, client->OpenAppendStream(store.name(), options));
   const absl::Time start = absl::Now();
-  Sender sender(flags, std::move(stream), interrupt, resume_flags);
+  ResumeCheck resume_check;
+  if (!flags.writer.empty()) {
+    resume_check = ResumeCheck(stream.resumed_from(), store,
+                               std::min(options.deadline, ClientOptions().deadline), client);
+  }
+  Sender sender(flags, std::move(stream), std::move(resume_check), interrupt, resume_flags);
   AppendReport report{.skipped_rows = sender.rows_to_skip()};
   progress.Begin(rows.row_count, report.skipped_rows);
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));

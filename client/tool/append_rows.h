@@ -58,7 +58,8 @@ struct AppendReport {
 };
 
 // Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the
-// rows that the server has taken from earlier runs with this writer.
+// rows that the server has taken from earlier runs with this writer. UsageError if these are rows
+// of another input, as far as ResumeCheck tells.
 //
 // If the server refuses a row, the error gives the number of that row in the input. If the input is
 // malformed or a signal comes, the error says how many rows were appended before. It also says how

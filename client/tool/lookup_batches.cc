@@ -64,6 +64,7 @@ struct Answered {
 struct Call {
   std::uint32_t begin;  // Its queries are [begin, begin + rows).
   std::uint32_t rows;
+  std::uint64_t revision_min;  // Of its answer: the latest that was known when it began.
   std::future<Answered> answered;
 };
 
@@ -101,8 +102,10 @@ class Batches {
         Begin();
         continue;
       }
+      const std::uint64_t revision = answered.answer->revision;
+      if (revision < call.revision_min) return NameQueries(Older(revision, call), call);
       rows_ = std::min(NextCallQueries(call.rows, answered.elapsed), rows_max_);
-      options_.min_revision = std::max(options_.min_revision, answered.answer->revision);
+      revision_ = std::max(revision_, revision);
       while (begin_ < queries_.rows && calls_.size() < kCallsMax) Begin();
       take(*answered.answer);
     }
@@ -123,6 +126,12 @@ class Batches {
                      "\" since the first query, so the answers may be of both; ask again"));
   }
 
+  absl::Status Older(std::uint64_t revision, const Call& call) const {
+    return absl::AbortedError(absl::StrCat(
+        "\"", store_.name(), "\" is at revision ", revision, ", after answers at revision ",
+        call.revision_min, ": another store has taken the name, or the store lost writes"));
+  }
+
   // Begins the next call. Without any queries, this is one empty call: the server then checks the
   // options, and its answer has a revision to print.
   void Begin() {
@@ -131,6 +140,9 @@ class Batches {
                                                       std::size_t{rows} * queries_.cols),
                                 rows, queries_.cols);
     LookupOptions options = options_;
+    // A store that has answered has reached the revision. Only another store of its name may not
+    // have, and a call would wait for that one's in vain.
+    if (revision_ > 0) options.min_revision = 0;
     // The server counts the queries of each call from 0, so the offset must include the queries of
     // the earlier calls.
     options.attention.set_causal_offset(options_.attention.causal_offset() + begin_);
@@ -140,7 +152,7 @@ class Batches {
       return {std::move(answer), absl::Now() - begin};
     };
     ++begun_count_;
-    calls_.push_back({begin_, rows, std::async(std::launch::async, std::move(answer))});
+    calls_.push_back({begin_, rows, revision_, std::async(std::launch::async, std::move(answer))});
     begin_ += rows;
   }
 
@@ -162,8 +174,9 @@ class Batches {
   LookupOptions options_;
   Client* const client_;
   std::uint32_t rows_max_;
-  std::uint32_t rows_;       // Queries of the next call.
-  std::uint32_t begin_ = 0;  // First query of the next call.
+  std::uint32_t rows_;          // Queries of the next call.
+  std::uint32_t begin_ = 0;     // First query of the next call.
+  std::uint64_t revision_ = 0;  // Latest one that an answer was of.
   std::uint64_t begun_count_ = 0;
   std::deque<Call> calls_;  // In progress, oldest first. A Call's destructor waits for its answer.
 };

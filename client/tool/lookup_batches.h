@@ -23,12 +23,14 @@ std::uint32_t NextCallQueries(std::uint32_t queries, absl::Duration elapsed);
 // always has work. Calls `take` with the answers of each call, in the order of the queries, on the
 // caller's thread. If the server refuses a call of several queries as too large, they are sent
 // again, half as many per call. Each call sees the store at the revision of the first call, or at a
-// later one. Without any queries, makes one call all the same.
+// later one. Once a call was answered, no later one waits for a revision. Without any queries,
+// makes one call all the same.
 //
 // Returns the error of the first call that fails, after `take` got the answers of the calls before
 // it. If there are such calls, the error says how many queries they answered. If the error names a
 // query, it gives the query's number in `queries`. Aborted if another store has taken the name of
-// `store` before the last answer: `take` may then have got answers of both.
+// `store` before the last answer: `take` may then have got answers of both. Aborted, too, if an
+// answer is of an earlier revision than those before it.
 absl::Status LookupInBatches(const v1::Store& store, FloatMatrixView queries,
                              const LookupOptions& options, Client* client,
                              absl::FunctionRef<void(const LookupAnswer&)> take);

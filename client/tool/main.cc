@@ -24,9 +24,8 @@ int main(int argc, char** argv) {
   softlookup::tool::AddEverything(&app, &session);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
   } catch (const CLI::ParseError& error) {
+    if (!softlookup::tool::IsMistake(app, error)) return app.exit(error);
     std::cerr << "softlookup: " << softlookup::tool::ParseErrorLine(app, error) << "\n";
     return static_cast<int>(ExitCode::kUsage);
   }

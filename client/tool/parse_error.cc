@@ -79,6 +79,15 @@ std::string UnknownCommandText(const CLI::App& parent, const std::string& word) 
       path.empty() ? Suggestion(word, CommandNames(parent)) : "; did you mean " + path + "?");
 }
 
+bool IsMistake(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::Success*>(&error) == nullptr) return true;
+  // What is left over is a command that does not exist only if a command was to follow.
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  return !CommandNames(*command).empty() && !unknown.empty() && !absl::StartsWith(unknown[0], "-");
+}
+
 std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string path = app.get_name();

@@ -285,7 +285,11 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(InRange(1e-6, 1e6));
-  recall->add_option("--seed", flags->seed, "Seed of all that is random")->capture_default_str();
+  recall
+      ->add_option(
+          "--seed", flags->seed,
+          "Decides the noise, and the items of the experiment, but not the vectors of words")
+      ->capture_default_str();
 }
 
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {

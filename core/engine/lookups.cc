@@ -1,8 +1,11 @@
 #include "core/engine/lookups.h"
 
+#include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/cost.h"
+#include "core/base/error.h"
 #include "core/base/steady_time.h"
 #include "core/engine/lookup_job.h"
 #include "core/engine/lookup_task.h"
@@ -46,6 +49,19 @@ class SelectionJob final : public Job {
   const LookupRequest request_;
   const std::shared_ptr<const Store> store_;
 };
+
+// Returns the error of a lookup whose wait for `min_revision` of `store` ended with the error
+// `end`. If time ran out, it says which revision the store has.
+absl::Status WaitError(const absl::Status& end, std::uint64_t min_revision, const Store& store) {
+  const std::uint64_t revision = store.snapshot()->revision();
+  if (!absl::IsDeadlineExceeded(end) || revision >= min_revision) return end;
+  return MakeError(reasons::kDeadlineExceeded,
+                   absl::StrCat(end.message(), ": the store is at revision ", revision,
+                                " and has not reached min_revision ", min_revision,
+                                "; if that is a revision of another store that had the name, it "
+                                "may never come"),
+                   {{"field", "min_revision"}});
+}
 
 }  // namespace
 
@@ -93,7 +109,7 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
        cancel = std::move(cancel),
        callback = std::move(callback)](const absl::Status& status) mutable {
         if (request.report != nullptr) request.report->revision_wait = SteadyNow() - begin;
-        if (!status.ok()) return callback(status);
+        if (!status.ok()) return callback(WaitError(status, request.min_revision, *store));
         auto lookup = std::make_unique<LookupJob>(context_, counters_, std::move(cancel),
                                                   request.report, std::move(callback));
         const double cost = LookupTask::SelectCost(request, *store->snapshot());

@@ -81,7 +81,7 @@ void LookupCall::Run() {
   if (request_.min_revision() > 0) {
     wait_ = std::make_shared<Wait>(*this);
     call().streams().Add(wait_);
-    revision_wait_.Start(call().limiters().limits.revision_wait_max, cancel_);
+    revision_wait_.Start(call().limiters().limits.revision_wait_max, call().deadline(), cancel_);
   }
   decoded_.request.report = &report_;
   engine_.Lookup(std::move(decoded_.request), cancel_, [this](absl::StatusOr<LookupResult> result) {

@@ -47,7 +47,8 @@ void LookupStream::HandleRequest(std::uint64_t number) {
   }
   if (!status.ok()) return Answer(std::move(owned), status);
   if (lookup.request.min_revision() > 0) {
-    lookup.revision_wait.Start(call().limiters().limits.revision_wait_max, lookup.cancel);
+    lookup.revision_wait.Start(call().limiters().limits.revision_wait_max, call().deadline(),
+                               lookup.cancel);
   }
   lookup.decoded.request.report = &lookup.report;
   engine_.Lookup(std::move(lookup.decoded.request), lookup.cancel,

@@ -1,5 +1,6 @@
 #include "server/rpc/revision_wait.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,14 +10,28 @@
 
 namespace softlookup::server {
 
-void RevisionWait::Start(absl::Duration wait_max, std::shared_ptr<CancelToken> cancel) {
-  if (wait_max == absl::InfiniteDuration()) return;
-  SetAlarm(alarm_.emplace(), absl::Now() + wait_max,
-           [wait_max, cancel = std::move(cancel)](bool is_time) {
-             if (!is_time) return;
-             cancel->wait().End(MakeError(reasons::kDeadlineExceeded,
-                                          absl::StrCat("The store has not reached min_revision in ",
-                                                       absl::FormatDuration(wait_max))));
+RevisionWaitEnd EndOfRevisionWait(absl::Time begin, absl::Duration wait_max, absl::Time deadline) {
+  const absl::Duration time_left = std::max(deadline - begin, absl::ZeroDuration());
+  const absl::Duration until_deadline =
+      time_left - std::min(time_left / 10, absl::Milliseconds(250));
+  if (until_deadline == absl::InfiniteDuration() && wait_max == absl::InfiniteDuration()) return {};
+  if (until_deadline < wait_max) {
+    return {.time = begin + until_deadline,
+            .status = MakeError(reasons::kDeadlineExceeded, "The deadline is about to pass")};
+  }
+  return {.time = begin + wait_max,
+          .status = MakeError(reasons::kDeadlineExceeded,
+                              absl::StrCat("The server lets a lookup wait for ",
+                                           absl::FormatDuration(wait_max), " at most"))};
+}
+
+void RevisionWait::Start(absl::Duration wait_max, absl::Time deadline,
+                         std::shared_ptr<CancelToken> cancel) {
+  RevisionWaitEnd end = EndOfRevisionWait(absl::Now(), wait_max, deadline);
+  if (end.time == absl::InfiniteFuture()) return;
+  SetAlarm(alarm_.emplace(), end.time,
+           [status = std::move(end.status), cancel = std::move(cancel)](bool is_time) {
+             if (is_time) cancel->wait().End(status);
            });
 }
 

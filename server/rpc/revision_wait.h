@@ -6,18 +6,31 @@
 #include <memory>
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
 
 namespace softlookup::server {
 
-// Ends a lookup's wait for its revision with DEADLINE_EXCEEDED after a maximum time, even if the
-// lookup's deadline is later. This bounds how long a waiting lookup holds its resources. The
-// destructor stops the timer.
+// When a lookup's wait for its revision ends, and with which error.
+struct RevisionWaitEnd {
+  absl::Time time = absl::InfiniteFuture();
+  absl::Status status;  // OK if `time` is InfiniteFuture.
+};
+
+// Returns the end of a wait that begins at `begin`: after `wait_max`, or before `deadline` if that
+// comes first. The wait leaves a tenth of the time up to `deadline`, and at most 250 ms, for the
+// error to reach the caller: at the deadline, the caller's gRPC ends the call with an error of its
+// own, which does not say what the lookup waited for.
+RevisionWaitEnd EndOfRevisionWait(absl::Time begin, absl::Duration wait_max, absl::Time deadline);
+
+// Ends a lookup's wait for its revision with DEADLINE_EXCEEDED after a maximum time, or shortly
+// before the lookup's deadline. The maximum bounds how long a waiting lookup holds its resources.
+// The destructor stops the timer.
 class RevisionWait {
  public:
-  // Starts the timer. If `wait_max` is infinite, the wait is not bounded.
-  void Start(absl::Duration wait_max, std::shared_ptr<CancelToken> cancel);
+  // Starts the timer. If neither `wait_max` nor `deadline` is finite, the wait is not bounded.
+  void Start(absl::Duration wait_max, absl::Time deadline, std::shared_ptr<CancelToken> cancel);
 
  private:
   // Made by Start(), not before: every lookup has a RevisionWait, but few lookups wait, and an

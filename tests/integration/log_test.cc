@@ -295,7 +295,7 @@ TEST_F(LogTest, QuickLookupsAndWaitsForARevisionAreNotSlow) {
   // Fails at its deadline, after a wait that it asked for.
   request.set_min_revision(99);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(3200));
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(3500));
   v1::LookupResponse response;
   EXPECT_THAT(stub_->Lookup(&context, request, &response),
               IsGrpcError(grpc::DEADLINE_EXCEEDED, ""));

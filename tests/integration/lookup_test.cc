@@ -229,6 +229,30 @@ TEST_F(LookupTest, WaitingForARevisionEndsAtTheDeadline) {
   EXPECT_EQ(server_.Stop(SIGTERM), 0);
 }
 
+class ShortRevisionWaitTest : public IntegrationTest {
+ protected:
+  ShortRevisionWaitTest() : IntegrationTest({"--revision-timeout", "0.1"}) {}
+};
+
+TEST_F(ShortRevisionWaitTest, ALookupHearsWhichRevisionTheStoreHas) {
+  Create("s", 1, 1);
+  v1::LookupRequest lookup = OneQuery();
+  lookup.set_min_revision(99);
+  v1::LookupResponse answer;
+  const grpc::Status ended = Lookup(lookup, &answer);
+  EXPECT_THAT(ended, IsGrpcError(grpc::StatusCode::DEADLINE_EXCEEDED,
+                                 "The server lets a lookup wait for 100ms at most: the store is at "
+                                 "revision 1 and has not reached min_revision 99"));
+  EXPECT_EQ(ReasonOf(ended), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(InfoOf(ended).metadata().at("field"), "min_revision");
+  CallContext context;
+  const auto stream = stub_->StreamLookup(&context);
+  ASSERT_TRUE(stream->Write(lookup));
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.error().code(), static_cast<int>(grpc::StatusCode::DEADLINE_EXCEEDED));
+  EXPECT_THAT(answer.error().message(), ::testing::HasSubstr("is at revision 1"));
+}
+
 // One lookup runs and one waits; what comes then is turned away.
 class FullQueueTest : public IntegrationTest {
  protected:

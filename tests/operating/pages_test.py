@@ -46,6 +46,8 @@ NO_COMMANDS = [
     ("docs/logs.md", "2026-", "a line of the log"),
     ("docs/metrics.md", "scrape_configs:", "a part of a file of Prometheus"),
     ("docs/recall.md", "probe = ", "a formula"),
+    ("docs/recall.md", "query = ", "a formula"),
+    ("docs/recall.md", "state = ", "a formula"),
     ("docs/security.md", '{"time":', "lines of the audit log"),
 ]
 

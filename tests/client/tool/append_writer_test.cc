@@ -109,6 +109,73 @@ TEST_F(AppendWriterTest, EveryWriterHasAnInputOfItsOwn) {
   EXPECT_EQ(Values("s").size(), 8u);
 }
 
+TEST_F(AppendWriterTest, AnotherInputIsRefusedBeforeItsFirstRow) {
+  EXPECT_EQ(Append(3).error, "");
+  const std::string rows_before = "0,0\n1,10\n";
+  for (const char* others : {"2,21\n3,30\n", "3,20\n", "20,2\n3,30\n4,40\n"}) {
+    const TemporaryFile other("rows.csv", rows_before + others);
+    for (const char* batch_rows : {"1", "2", "3", "4"}) {
+      const Outcome outcome =
+          Run({"append", "s", "--rows", other.path(), "--writer", "w", "--batch-rows", batch_rows});
+      EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+      EXPECT_EQ(outcome.error,
+                "the writer w has sent 3 rows before, but not of this input: its row 2 (from 0) is "
+                "not the last row that w appended, at position 2 of s; give this input a writer of "
+                "its own, or to append all but its first 3 rows, --skip-rows 3 in place of "
+                "--writer; rows appended before: 0");
+    }
+  }
+  EXPECT_EQ(Values("s"), ValuesOf(3));
+  const TemporaryFile other("rows.csv", rows_before + "7,70\n3,30\n");
+  EXPECT_EQ(Run({"append", "s", "--rows", other.path(), "--skip-rows", "3"}).error, "");
+  EXPECT_EQ(Values("s"), ValuesOf(4));
+}
+
+TEST_F(AppendWriterTest, RowsOfOthersBetweenDoNotMatter) {
+  EXPECT_EQ(Append(3).error, "");
+  const TemporaryFile rows("rows.csv", "8,80\n");
+  EXPECT_EQ(Run({"append", "s", "--rows", rows.path()}).error, "");
+  EXPECT_EQ(Append(5).error, "");
+  EXPECT_EQ(Append(6).error, "");
+  EXPECT_EQ(Values("s"), std::vector<float>({0, 10, 20, 80, 30, 40, 50}));
+}
+
+// The last row that the writer appended is then an earlier one of the input.
+TEST_F(AppendWriterTest, RowsThatWereLeftOutForTheirIdsAreOfTheInput) {
+  const TemporaryFile first_ids("ids.txt", "1\n2\n3\n1\n2\n");
+  const TemporaryFile ids("ids.txt", "1\n2\n3\n1\n2\n6\n");
+  EXPECT_EQ(
+      Append(5, {"--ids", first_ids.path(), "--on-conflict", "skip", "--batch-rows", "2"}).error,
+      "");
+  const TemporaryFile other("rows.csv", "0,1\n1,11\n2,21\n3,31\n4,41\n5,51\n");
+  EXPECT_THAT(Run({"append", "s", "--rows", other.path(), "--writer", "w", "--ids", ids.path(),
+                   "--batch-rows", "2"})
+                  .error,
+              HasSubstr("none of its first 5 rows is the last row that w appended, at position 2"));
+  EXPECT_EQ(Append(6, {"--ids", ids.path(), "--batch-rows", "2"}).error, "");
+  EXPECT_EQ(Values("s"), std::vector<float>({0, 10, 20, 50}));
+}
+
+TEST_F(AppendWriterTest, AnInputIsTakenAsItIsIfTheLastRowCannotBeCompared) {
+  const TemporaryFile other("rows.csv", "5,5\n6,6\n7,7\n3,30\n");
+  EXPECT_EQ(Append(3).error, "");
+  EXPECT_EQ(Run({"delete-rows", "s", "--begin", "2"}).error, "");
+  EXPECT_EQ(Run({"append", "s", "--rows", other.path(), "--writer", "w"}).error, "");
+  EXPECT_EQ(Values("s"), std::vector<float>({0, 10, 30}));
+
+  // What the store keeps is not what was sent.
+  EXPECT_EQ(
+      Run({"store", "create", "t", "--key-dim", "1", "--value-dim", "1", "--storage", "bfloat16"})
+          .error,
+      "");
+  const TemporaryFile first("rows.csv", "1,1\n1.001,2.001\n");
+  const TemporaryFile more("rows.csv", "1,1\n1.001,2.001\n1,3\n");
+  for (const TemporaryFile* file : {&first, &more}) {
+    EXPECT_EQ(Run({"append", "t", "--rows", file->path(), "--writer", "w"}).error, "");
+  }
+  EXPECT_EQ(Values("t"), std::vector<float>({1, 2, 3}));
+}
+
 TEST_F(AppendWriterTest, RowsBehindAFaultComeWithTheNextRun) {
   const TemporaryFile bad("rows.csv", Rows(4) + "4,x\n");
   EXPECT_THAT(

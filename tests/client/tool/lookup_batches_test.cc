@@ -22,12 +22,13 @@ namespace {
 using ::softlookup::testing::DetailedStatus;
 using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
+using ::testing::AllOf;
 using ::testing::Each;
-using ::testing::Ge;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A server whose answer to a query is the query, as of the revision 7. It refuses the query that
-// equals `refused`.
+// A server whose answer to a query is the query. The first call is answered as of the revision 7,
+// later ones as of `later_revision_`. It refuses the query that equals `refused_`.
 class LookupBatchesTest : public ::testing::Test {
  protected:
   LookupBatchesTest() {
@@ -37,7 +38,9 @@ class LookupBatchesTest : public ::testing::Test {
       {
         absl::MutexLock lock(&mutex_);
         sizes_.push_back(queries.rows);
-        if (sizes_.size() > 1) later_min_revisions_.push_back(request.min_revision());
+        const bool is_first = sizes_.size() == 1;
+        (is_first ? first_min_revisions_ : later_min_revisions_).push_back(request.min_revision());
+        response->set_revision(is_first ? 7 : later_revision_);
         causal_offsets_.push_back(request.options().causal_offset());
       }
       if (queries.rows > rows_max_) {
@@ -50,7 +53,6 @@ class LookupBatchesTest : public ::testing::Test {
         }
       }
       *response->mutable_values() = request.queries();
-      response->set_revision(7);
       for (std::uint32_t row = 0; row < queries.rows; ++row) {
         response->add_stats();
         if (request.options().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) response->add_weights();
@@ -79,24 +81,48 @@ class LookupBatchesTest : public ::testing::Test {
   }
 
   float refused_ = -1;
+  std::uint64_t later_revision_ = 7;
   std::atomic<int> created_ns_ = 0;  // As LookUp()'s store has it by default.
   std::uint32_t rows_max_ = 10'000;
   std::uint64_t answered_ = 0;
   absl::Mutex mutex_;
   std::vector<std::uint32_t> sizes_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::uint64_t> causal_offsets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> first_min_revisions_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::uint64_t> later_min_revisions_ ABSL_GUARDED_BY(mutex_);
   ScriptedService service_;
 };
 
-TEST_F(LookupBatchesTest, ManyQueriesAreAnsweredInOrderAndNoneSeesAnOlderStore) {
-  const absl::Status status = LookUp(20'000);
+TEST_F(LookupBatchesTest, ManyQueriesAreAnsweredInOrderAndOnlyTheFirstWaitForARevision) {
+  LookupOptions options;
+  options.min_revision = 5;
+  const absl::Status status = LookUp(20'000, {}, options);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(answered_, 20'000u);
   absl::MutexLock lock(&mutex_);
   EXPECT_EQ(sizes_.front(), kFirstCallQueries);
   EXPECT_GT(sizes_.size(), 2u);  // A call grows at most eightfold.
-  EXPECT_THAT(later_min_revisions_, Each(Ge(7u)));
+  EXPECT_THAT(first_min_revisions_, ElementsAre(5u));
+  EXPECT_THAT(later_min_revisions_, Each(0u));
+}
+
+TEST_F(LookupBatchesTest, AnAnswerOfAnEarlierRevisionIsAnError) {
+  later_revision_ = 3;
+  const absl::Status lost_writes = LookUp(kFirstCallQueries + 1);
+  EXPECT_TRUE(absl::IsAborted(lost_writes)) << lost_writes;
+  EXPECT_THAT(std::string(lost_writes.message()),
+              AllOf(HasSubstr("is at revision 3, after answers at revision 7"),
+                    HasSubstr(absl::StrCat("queries answered before: ", kFirstCallQueries))));
+  EXPECT_EQ(answered_, kFirstCallQueries);
+  created_ns_ = 1;
+  answered_ = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    sizes_.clear();
+  }
+  const absl::Status replaced = LookUp(kFirstCallQueries + 1);
+  EXPECT_TRUE(absl::IsAborted(replaced)) << replaced;
+  EXPECT_THAT(std::string(replaced.message()), HasSubstr("since the first query"));
 }
 
 TEST_F(LookupBatchesTest, AnotherStoreOfTheNameIsAnErrorForSeveralCallsAlone) {
@@ -104,7 +130,7 @@ TEST_F(LookupBatchesTest, AnotherStoreOfTheNameIsAnErrorForSeveralCallsAlone) {
   EXPECT_TRUE(LookUp(kFirstCallQueries).ok());
   answered_ = 0;
   EXPECT_TRUE(absl::IsAborted(LookUp(kFirstCallQueries + 1)));
-  refused_ = kFirstCallQueries;  // Such as a lower revision, for which a call waits in vain.
+  refused_ = kFirstCallQueries;  // Such as a query of another dimension.
   answered_ = 0;
   EXPECT_TRUE(absl::IsAborted(LookUp(kFirstCallQueries + 1)));
 }

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/tool/command.h"
 #include "tests/client/tool/run_tool.h"
 
 namespace softlookup::tool {
@@ -58,6 +61,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"HelpOfStrangeCommand",
                 {"help", "frobnicate"},
                 "unknown command frobnicate (see softlookup --help)"},
+        Mistake{"StrangeCommandBeforeHelp",
+                {"words", "--help"},
+                "unknown command words (see softlookup --help)"},
+        Mistake{"MisspeltCommandBehindHelp",
+                {"-h", "lokup"},
+                "unknown command lokup; did you mean lookup? (see softlookup --help)"},
+        Mistake{"MisspeltSubcommandBeforeHelp",
+                {"store", "creat", "-h"},
+                "unknown command creat; did you mean create? (see softlookup store --help)"},
         Mistake{"MissingSubcommand",
                 {"store"},
                 "a command is missing: create, get, list, update, rename, compact, delete (see "
@@ -180,6 +192,41 @@ TEST(HelpCommandTest, ShowsWhatACommandDoes) {
               HasSubstr("Usage: softlookup lookup [OPTIONS] STORE\n"));
   EXPECT_THAT(RunTool("127.0.0.1:1", {"help"}).out,
               HasSubstr("Usage: softlookup [OPTIONS] SUBCOMMAND\n"));
+}
+
+// Expects of `command`, which is at `path`, and of all commands below it that each way to ask for
+// help prints the same. Returns the number of commands.
+int ExpectOneHelp(const CLI::App& command, const std::vector<std::string>& path) {
+  std::vector<std::string> words = path;
+  words.insert(words.begin(), "help");
+  const std::string help = RunTool("127.0.0.1:1", words).out;
+  EXPECT_THAT(help, HasSubstr(absl::StrCat("Usage: softlookup", path.empty() ? "" : " ",
+                                           absl::StrJoin(path, " "), " ")));
+  int commands = 1;
+  words = path;
+  for (const char* flag : {"-h", "--help"}) {
+    words.emplace_back(flag);
+    EXPECT_EQ(RunTool("127.0.0.1:1", words).out, help);
+    words.pop_back();
+  }
+  for (const CLI::App* each : command.get_subcommands({})) {
+    words.push_back(each->get_name());
+    commands += ExpectOneHelp(*each, words);
+    words.pop_back();
+  }
+  return commands;
+}
+
+TEST(HelpCommandTest, ShowsWhatHelpFlagsShow) {
+  CLI::App app("", "softlookup");
+  Session session;
+  AddEverything(&app, &session);
+  EXPECT_GT(ExpectOneHelp(app, {}), 20);
+}
+
+TEST(HelpCommandTest, HelpOfACommandNeedsNothingThatTheCommandNeeds) {
+  EXPECT_THAT(RunTool("127.0.0.1:1", {"lookup", "people", "--topk", "3", "--help"}).out,
+              HasSubstr("Usage: softlookup lookup [OPTIONS] STORE\n"));
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "client/recall/blend.h"
+#include "softlookup/float_matrix.h"
+#include "softlookup/word_encoder.h"
 #include "tests/client/scripted_service.h"
 #include "tests/client/tool/run_tool.h"
 
@@ -49,6 +52,46 @@ TEST(RecallToolTest, ASignalEndsItAndItsStoreIsDeleted) {
   EXPECT_THAT(created, SizeIs(4));
   EXPECT_EQ(deleted, created);
   EXPECT_EQ(lookups, 0);
+}
+
+TEST(RecallToolTest, TheSeedDecidesTheNoiseAndNotTheWords) {
+  std::string keys, query;
+  testing::ScriptedService service;
+  service.create_store = [](auto*, const auto& request, auto* store) {
+    *store = request.store();
+    return grpc::Status::OK;
+  };
+  service.append = [&](auto*, const v1::AppendRequest& request, auto*) {
+    keys = request.keys().data();
+    return grpc::Status::OK;
+  };
+  service.lookup = [&](auto*, const v1::LookupRequest& request, auto*) {
+    query = request.queries().data();
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "enough");
+  };
+  service.delete_store = [](auto*, auto&, auto*) { return grpc::Status::OK; };
+  const auto ask = [&](const std::string& seed, const std::string& noise) {
+    const Outcome outcome =
+        RunTool(service.address(), {"recall", "apple", "--seed", seed, "--noise", noise});
+    EXPECT_THAT(outcome.error, HasSubstr("enough"));
+    return query;
+  };
+  const std::string exact = ask("1", "0");
+  const std::string words = keys;
+  EXPECT_EQ(ask("2", "0"), exact);
+  const std::string noisy = ask("1", "1");
+  EXPECT_NE(noisy, exact);
+  EXPECT_EQ(ask("1", "1"), noisy);
+  EXPECT_NE(ask("2", "1"), noisy);
+  EXPECT_EQ(keys, words);
+
+  // In 64 dimensions, as the tool's default has it.
+  const WordEncoder encoder(64);
+  const std::vector<float> blend =
+      recall::Blend(encoder.Encode("apple"), 1, encoder.Encode("recall/1/noise"));
+  v1::Matrix expected;
+  ASSERT_TRUE(FloatMatrixView(blend, 1, 64).ToProto(&expected).ok());
+  EXPECT_EQ(noisy, expected.data());
 }
 
 TEST(RecallToolTest, APlotThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {

@@ -28,6 +28,10 @@ Outcome RunTool(const std::string& server, std::vector<std::string> arguments,
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
+    if (!IsMistake(app, error)) {
+      app.exit(error, out, notes);
+      return {ExitCode::kOk, out.str(), "", notes.str()};
+    }
     return {ExitCode::kUsage, "", ParseErrorLine(app, error), ""};
   }
   const absl::Status status = RunCommand(session);

@@ -212,6 +212,23 @@ TEST_F(EngineTest, ALookupWaitsForItsRevision) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, ""));
 }
 
+TEST_F(EngineTest, AWaitThatRunsOutOfTimeSaysWhichRevisionTheStoreHas) {
+  Create("s");
+  ASSERT_THAT(Append("s", {1, 2}, {1}), IsOk());
+  const std::vector<float> query = {1, 2};
+  const LookupRequest request{.store = "s", .queries = {query.data(), 1, 2}, .min_revision = 99};
+  const auto wait = std::make_shared<CancelToken>();
+  absl::Status status;
+  engine_->Lookup(request, wait, [&](auto result) { status = result.status(); });
+  EXPECT_THAT(status, IsOk());
+  wait->wait().End(MakeError(reasons::kDeadlineExceeded, "Too late"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "Too late: the store is at revision 2 and has not reached "
+                               "min_revision 99; if that is a revision of another store"));
+  EXPECT_EQ(ReasonOf(status), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(MetadataOf(status), ErrorMetadata({{"field", "min_revision"}}));
+}
+
 TEST_F(EngineTest, MemoryOfAnyWindow) {
   Create("s", 1, 1);
   ASSERT_THAT(Append("s", {1, 2, 6}, {10, 20, 60}, 1), IsOk());
