@@ -257,7 +257,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckSecurityFiles(flags));
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcPort> grpc_port,
                               ListenForGrpc(flags, connections_max));
+  const HostPort http = *SplitHostPort(flags.http_listen);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(FileDescriptor http_listener, ListenForHttp(http.host, http.port));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDataDirectory(flags));
+  if (!flags.backup_dir.empty()) {
+    SOFTLOOKUP_RETURN_IF_ERROR(BackupDirectory(flags.backup_dir).Prepare());
+  }
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
@@ -272,8 +277,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
 
   server->grpc_address_ =
       JoinHostPort(SplitHostPort(flags.listen)->host, server->grpc_port_->port());
-  const HostPort http = *SplitHostPort(flags.http_listen);
-  SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
+  SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(std::move(http_listener)));
   server->http_address_ = JoinHostPort(http.host, server->http_.port());
 
   if (!flags.data_dir.empty()) {

@@ -42,7 +42,7 @@ class Server {
   // Listens, then loads the stores of the data directory. Until this returns, the health service
   // reports NOT_SERVING, /readyz answers 503, and calls that concern a store fail with LOADING.
   //
-  // UNAVAILABLE: the server cannot listen, or cannot open the audit log.
+  // UNAVAILABLE: the server cannot listen, open the audit log, or make backups in their directory.
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
   // FAILED_PRECONDITION: the data directory is none and cannot become one (InspectDataDirectory),
   // or `flags.insecure` is not set and other machines could connect without TLS or without auth
