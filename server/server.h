@@ -19,6 +19,7 @@
 #include "server/observability/engine_log.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
+#include "server/observability/security_stats.h"
 #include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
 #include "server/rpc/call_limiters.h"
@@ -73,12 +74,15 @@ class Server {
   // Loads the certificates and the auth file, and starts to watch them for changes.
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
+  SecurityStats security_stats() const;
 
   const std::unique_ptr<AuditLog> audit_;  // Null: there is none.
   const std::shared_ptr<EngineLog> engine_log_;
   LineLimiter refusals_{kRefusalLinesPerSecondMax};
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
+  ReloadCounter tls_reloads_;
+  ReloadCounter auth_reloads_;
   CallObserver observer_;
   // Members are destroyed in reverse order. The engine's last callbacks can use calls_, streams_
   // and limiters_, so engine_ comes after these. The last tasks of limiters_.workers can use the
