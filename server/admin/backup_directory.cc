@@ -356,7 +356,7 @@ absl::StatusOr<std::vector<Backup>> BackupDirectory::List() const {
     if (!IsName(path.filename().string())) continue;
     if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
   }
-  // The directory is missing until the first backup creates it, which is not an error.
+  // A directory that is missing is not an error: Make() creates it.
   if (error && error != std::errc::no_such_file_or_directory) {
     return FileError("read the directory for backups", path_, error);
   }
