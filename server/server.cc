@@ -64,44 +64,58 @@ ConnectionBounds ConnectionBoundsOf(const Flags& flags, std::size_t connections_
           .keepalive = absl::Seconds(flags.keepalive_seconds)};
 }
 
+// Who gets what is in the certificates and the auth file, and counts their changes.
+struct SecurityUser {
+  std::function<void(TlsConfig)> use_tls;
+  std::function<void(std::shared_ptr<const AuthRules>)> use_rules;
+  ReloadCounter& tls_reloads;
+  ReloadCounter& auth_reloads;
+};
+
 // Adds the certificates and the auth file that `flags` name to `files`. Passes what is in them to
-// the functions, at once and after each change.
-absl::Status AddSecurityFiles(const Flags& flags, std::function<void(TlsConfig)> use_tls,
-                              std::function<void(std::shared_ptr<const AuthRules>)> use_rules,
-                              FileWatcher& files) {
+// `user`, at once and after each change.
+absl::Status AddSecurityFiles(const Flags& flags, SecurityUser user, FileWatcher& files) {
   if (!flags.tls_certificate.empty()) {
     std::vector<std::string> paths = {flags.tls_certificate, flags.tls_key};
     if (!flags.tls_client_ca.empty()) paths.push_back(flags.tls_client_ca);
     SOFTLOOKUP_RETURN_IF_ERROR(files.Add(
         "the TLS certificate", std::move(paths),
-        [use_tls = std::move(use_tls)](const std::vector<std::string>& contents) -> absl::Status {
+        [use_tls =
+             std::move(user.use_tls)](const std::vector<std::string>& contents) -> absl::Status {
           TlsConfig config{.certificate = contents[0], .private_key = contents[1]};
           if (contents.size() > 2) config.client_ca = contents[2];
           SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsConfig(config));
           use_tls(std::move(config));
           return absl::OkStatus();
-        }));
+        },
+        user.tls_reloads));
   }
   if (flags.auth.empty()) return absl::OkStatus();
-  return files.Add("the auth file", {flags.auth},
-                   [use_rules = std::move(use_rules),
-                    path = flags.auth](const std::vector<std::string>& contents) -> absl::Status {
-                     absl::StatusOr<std::shared_ptr<const AuthRules>> rules =
-                         AuthRules::Parse(contents[0]);
-                     if (!rules.ok()) {
-                       return absl::InvalidArgumentError(
-                           absl::StrCat("--auth ", path, ": ", rules.status().message()));
-                     }
-                     use_rules(*std::move(rules));
-                     return absl::OkStatus();
-                   });
+  return files.Add(
+      "the auth file", {flags.auth},
+      [use_rules = std::move(user.use_rules),
+       path = flags.auth](const std::vector<std::string>& contents) -> absl::Status {
+        absl::StatusOr<std::shared_ptr<const AuthRules>> rules = AuthRules::Parse(contents[0]);
+        if (!rules.ok()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("--auth ", path, ": ", rules.status().message()));
+        }
+        use_rules(*std::move(rules));
+        return absl::OkStatus();
+      },
+      user.auth_reloads);
 }
 
 // Reads the certificates and the auth file, and returns what is wrong with them.
 absl::Status CheckSecurityFiles(const Flags& flags) {
+  ReloadCounter unused;
   FileWatcher files;
-  return AddSecurityFiles(
-      flags, [](TlsConfig) {}, [](std::shared_ptr<const AuthRules>) {}, files);
+  return AddSecurityFiles(flags,
+                          {.use_tls = [](TlsConfig) {},
+                           .use_rules = [](std::shared_ptr<const AuthRules>) {},
+                           .tls_reloads = unused,
+                           .auth_reloads = unused},
+                          files);
 }
 
 // Listens for gRPC. FAILED_PRECONDITION if that would let other machines in without asking who they
@@ -236,7 +250,7 @@ Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine
       pages_([this] { return health_.is_serving(); },
              [this] {
                return MetricsPage(*engine_, observer_.metrics(), process_stats_,
-                                  disk_watch_.latest(), health_.is_serving());
+                                  disk_watch_.latest(), security_stats(), health_.is_serving());
              }),
       grpc_port_(std::move(grpc_port)),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
@@ -257,7 +271,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckSecurityFiles(flags));
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcPort> grpc_port,
                               ListenForGrpc(flags, connections_max));
+  const HostPort http = *SplitHostPort(flags.http_listen);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(FileDescriptor http_listener, ListenForHttp(http.host, http.port));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDataDirectory(flags));
+  if (!flags.backup_dir.empty()) {
+    SOFTLOOKUP_RETURN_IF_ERROR(BackupDirectory(flags.backup_dir).Prepare());
+  }
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
@@ -272,8 +291,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
 
   server->grpc_address_ =
       JoinHostPort(SplitHostPort(flags.listen)->host, server->grpc_port_->port());
-  const HostPort http = *SplitHostPort(flags.http_listen);
-  SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
+  SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(std::move(http_listener)));
   server->http_address_ = JoinHostPort(http.host, server->http_.port());
 
   if (!flags.data_dir.empty()) {
@@ -292,19 +310,19 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
     tls_ = std::make_shared<TlsCredentials>(
         /*clients_need_certificates=*/!flags.tls_client_ca.empty());
   }
-  SOFTLOOKUP_RETURN_IF_ERROR(AddSecurityFiles(
-      flags,
-      [this](TlsConfig config) {
-        if (const auto warning = ValidityWarning(config, absl::Now())) {
-          spdlog::warn("{}", *warning);
-        }
-        tls_->Set(std::move(config));
-      },
-      [this](std::shared_ptr<const AuthRules> rules) {
-        authenticator_.SetRules(std::move(rules));
-        streams_.Recheck();
-      },
-      files_));
+  auto use_tls = [this](TlsConfig config) {
+    if (const auto warning = ValidityWarning(config, absl::Now())) spdlog::warn("{}", *warning);
+    tls_->Set(std::move(config));
+  };
+  auto use_rules = [this](std::shared_ptr<const AuthRules> rules) {
+    authenticator_.SetRules(std::move(rules));
+    streams_.Recheck();
+  };
+  SecurityUser user{.use_tls = std::move(use_tls),
+                    .use_rules = std::move(use_rules),
+                    .tls_reloads = tls_reloads_,
+                    .auth_reloads = auth_reloads_};
+  SOFTLOOKUP_RETURN_IF_ERROR(AddSecurityFiles(flags, std::move(user), files_));
   files_.Start(kFileInterval);
   return absl::OkStatus();
 }
@@ -327,6 +345,12 @@ absl::Status Server::ServeGrpc(const Flags& flags) {
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
   SOFTLOOKUP_RETURN_IF_ERROR(rpcs_.Start(builder, threads));
   return grpc_port_->Start();
+}
+
+SecurityStats Server::security_stats() const {
+  SecurityStats stats{.tls = tls_reloads_.counts(), .auth = auth_reloads_.counts()};
+  if (tls_ != nullptr) stats.certificate_end = tls_->certificate_end();
+  return stats;
 }
 
 void Server::Reload() {

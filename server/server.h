@@ -19,6 +19,7 @@
 #include "server/observability/engine_log.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
+#include "server/observability/security_stats.h"
 #include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
 #include "server/rpc/call_limiters.h"
@@ -42,7 +43,7 @@ class Server {
   // Listens, then loads the stores of the data directory. Until this returns, the health service
   // reports NOT_SERVING, /readyz answers 503, and calls that concern a store fail with LOADING.
   //
-  // UNAVAILABLE: the server cannot listen, or cannot open the audit log.
+  // UNAVAILABLE: the server cannot listen, open the audit log, or make backups in their directory.
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
   // FAILED_PRECONDITION: the data directory is none and cannot become one (InspectDataDirectory),
   // or `flags.insecure` is not set and other machines could connect without TLS or without auth
@@ -73,12 +74,15 @@ class Server {
   // Loads the certificates and the auth file, and starts to watch them for changes.
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
+  SecurityStats security_stats() const;
 
   const std::unique_ptr<AuditLog> audit_;  // Null: there is none.
   const std::shared_ptr<EngineLog> engine_log_;
   LineLimiter refusals_{kRefusalLinesPerSecondMax};
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
+  ReloadCounter tls_reloads_;
+  ReloadCounter auth_reloads_;
   CallObserver observer_;
   // Members are destroyed in reverse order. The engine's last callbacks can use calls_, streams_
   // and limiters_, so engine_ comes after these. The last tasks of limiters_.workers can use the

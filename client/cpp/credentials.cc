@@ -11,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "client/cpp/certificate_validity.h"
 #include "client/cpp/status_macros.h"
 
 namespace softlookup {
@@ -96,7 +98,10 @@ absl::Status ValidateCredentials(const Credentials& credentials) {
     return absl::InvalidArgumentError(
         "Credentials::tls_certificate and Credentials::tls_key go together");
   }
-  return absl::OkStatus();
+  const std::string fault =
+      client_internal::ValidityFault(credentials.tls_certificate, absl::Now());
+  if (fault.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Credentials::tls_certificate ", fault));
 }
 
 absl::StatusOr<Credentials> LoadCredentials(const CredentialFiles& files) {
@@ -104,6 +109,9 @@ absl::StatusOr<Credentials> LoadCredentials(const CredentialFiles& files) {
   CLIENT_RETURN_IF_ERROR(Load(files.tls_ca, CertificateFault, &credentials.tls_ca));
   CLIENT_RETURN_IF_ERROR(
       Load(files.tls_certificate, CertificateFault, &credentials.tls_certificate));
+  const std::string validity =
+      client_internal::ValidityFault(credentials.tls_certificate, absl::Now());
+  if (!validity.empty()) return FileError(files.tls_certificate, validity);
   CLIENT_RETURN_IF_ERROR(Load(files.tls_key, KeyFault, &credentials.tls_key));
   CLIENT_RETURN_IF_ERROR(Load(files.token, TokenFault, &credentials.token));
   CLIENT_RETURN_IF_ERROR(ValidateCredentials(credentials));

@@ -34,6 +34,7 @@ struct AddFlags {
   std::string file;
   std::string name;
   bool if_missing = false;
+  bool no_token = false;
   std::optional<std::string> token_out;
   std::vector<std::string> roles;
   std::vector<std::string> stores;
@@ -103,15 +104,22 @@ absl::Status ReportPresent(const AddFlags& flags, const Session& session) {
   return absl::OkStatus();
 }
 
+// `token` is empty for --no-token.
 void ReportAdded(const AddFlags& flags, const std::string& token, const Session& session) {
   if (session.json) {
     Json json = {{"name", flags.name}, {"added", true}};
     if (flags.token_out.has_value()) {
       json["token_file"] = *flags.token_out;
-    } else {
+    } else if (!token.empty()) {
       json["token"] = token;
     }
     return PrintJson(json, session.out);
+  }
+  if (token.empty()) {
+    *session.err << "added " << flags.name << " to " << TerminalText(flags.file)
+                 << "; it has no token: a client certificate with the name "
+                 << TerminalText(flags.certificate_name) << " tells who it is\n";
+    return;
   }
   if (!flags.token_out.has_value()) *session.out << token << "\n";
   *session.err << "added " << flags.name << " to " << TerminalText(flags.file) << "; its token is "
@@ -124,9 +132,15 @@ absl::Status Add(const AddFlags& flags, const Session& session) {
   if (flags.token_out.has_value() && SameFile(*flags.token_out, flags.file)) {
     return UsageError("--token-out and the auth file must be two files");
   }
+  if (flags.no_token && flags.certificate_name.empty()) {
+    return UsageError("--no-token needs --certificate-name, or nothing would tell who it is");
+  }
   CLIENT_ASSIGN_OR_RETURN(Identity identity, IdentityOf(flags));
-  CLIENT_ASSIGN_OR_RETURN(const std::string token, NewToken());
-  CLIENT_ASSIGN_OR_RETURN(identity.token_sha256, TokenDigest(token));
+  std::string token;
+  if (!flags.no_token) {
+    CLIENT_ASSIGN_OR_RETURN(token, NewToken());
+    CLIENT_ASSIGN_OR_RETURN(identity.token_sha256, TokenDigest(token));
+  }
   bool present = false;
   CLIENT_RETURN_IF_ERROR(EditFile(flags.file, [&](std::string text) -> absl::StatusOr<std::string> {
     const absl::StatusOr<bool> has_identity = HasIdentity(text, identity.name);
@@ -265,8 +279,10 @@ void AddAuthCommands(CLI::App* app, Session* session) {
   CLI::App* add = auth->add_subcommand("add", "Add an identity to an auth file; needs no server");
   add->footer(
       "Makes a new token. Prints it on standard output, or writes it to --token-out. The auth\n"
-      "file gets only the token's SHA-256. A missing auth file is made with mode 0600. A running\n"
-      "server reads the changed file by itself.\n"
+      "file gets only the token's SHA-256. With --no-token there is none: a client certificate\n"
+      "with the name of --certificate-name tells who it is, if the server has --tls-client-ca.\n"
+      "A missing auth file is made with mode 0600. A running server reads the changed file by\n"
+      "itself.\n"
       "--token-out makes a file with mode 0600, before the auth file changes. It replaces a\n"
       "file whose token the auth file does not have, and refuses any other existing file.\n"
       "--if-missing changes nothing if the identity NAME exists, whatever its roles. It then\n"
@@ -295,11 +311,16 @@ void AddAuthCommands(CLI::App* app, Session* session) {
                   "Name in client certificates of this identity: DNS or URI, else common name "
                   "(default: none)")
       ->type_name("NAME");
+  CLI::Option* no_token =
+      add->add_flag("--no-token", flags->no_token,
+                    "Make no token: the client certificate alone tells who it is; needs "
+                    "--certificate-name");
   add->add_flag("--if-missing", flags->if_missing,
                 "If the identity NAME exists, change nothing; fail only if the --token-out file is "
                 "missing");
   add->add_option("--token-out", flags->token_out, "Write the token to this file; do not print it")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(no_token);
   AddLimits(add, flags.get());
   add->callback([=] { session->run = [=] { return Add(*flags, *session); }; });
 

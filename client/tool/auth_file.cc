@@ -64,7 +64,8 @@ absl::Status ValidateGrant(const Grant& grant) {
 }
 
 Json IdentityJson(const Identity& identity) {
-  Json json = {{"name", identity.name}, {"token_sha256", identity.token_sha256}};
+  Json json = {{"name", identity.name}};
+  if (!identity.token_sha256.empty()) json["token_sha256"] = identity.token_sha256;
   if (!identity.certificate_name.empty()) json["certificate_name"] = identity.certificate_name;
   json["grants"] = Json::array();
   for (const Grant& grant : identity.grants) {

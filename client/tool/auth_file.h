@@ -13,8 +13,9 @@
 
 namespace softlookup::tool {
 
-// The file of softlookup-server --auth: {"identities": [{"name", "token_sha256",
-// "certificate_name"?, "grants": [{"role", "stores"}], "limits"?: {...}}]}.
+// The file of softlookup-server --auth: {"identities": [{"name", "token_sha256"?,
+// "certificate_name"?, "grants": [{"role", "stores"}], "limits"?: {...}}]}. An identity has a
+// token, a certificate's name or both.
 
 struct Grant {
   std::string role;    // One of AuthRoles().
@@ -23,7 +24,7 @@ struct Grant {
 
 struct Identity {
   std::string name;
-  std::string token_sha256;      // In hexadecimal.
+  std::string token_sha256;      // In hexadecimal. Empty: certificate only.
   std::string certificate_name;  // Name in a client certificate. Empty: token only.
   std::vector<Grant> grants;
   std::vector<std::pair<std::string, std::uint64_t>> limits;  // Names as in the file.

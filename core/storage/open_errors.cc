@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/error.h"
@@ -36,6 +38,31 @@ std::vector<std::string> PathsOf(const std::string& directory) {
   }
   std::sort(paths.begin() + 1, paths.end());
   return paths;
+}
+
+// Returns what is wrong with a table in `directory` that has lost its end: its size beside the one
+// that it should have, of which alone RocksDB's `text` tells. Nullopt if `text` is another error.
+std::optional<std::string> ShortTableFault(const std::string& directory, absl::string_view text) {
+  constexpr absl::string_view kBegin = "file is too short (", kMiddle = " bytes) to be an sstable",
+                              kSuffix = ".sst";
+  const std::size_t begin = text.find(kBegin);
+  if (begin == absl::string_view::npos) return std::nullopt;
+  text.remove_prefix(begin + kBegin.size());
+  const std::size_t middle = text.find(kMiddle);
+  std::uint64_t expected = 0;
+  if (middle == absl::string_view::npos || !absl::SimpleAtoi(text.substr(0, middle), &expected)) {
+    return std::nullopt;
+  }
+  // The path follows, in RocksDB 7.8.3 without a space, and then the name of the manifest.
+  text.remove_prefix(middle + kMiddle.size());
+  const std::size_t end = text.find(kSuffix);
+  if (end == absl::string_view::npos) return std::nullopt;
+  const std::string path(text.substr(0, end + kSuffix.size()));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(directory + "/" + name, error);
+  if (error || size >= expected) return std::nullopt;
+  return absl::StrCat(name, " has ", size, " bytes instead of ", expected);
 }
 
 }  // namespace
@@ -77,6 +104,9 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
     const std::string missing = absl::StrReplaceAll(WithoutPaths(text), {{".ldb", ".sst"}});
     return DamagedError(
         absl::StrCat("a file is missing in ", directory, ": ", missing, kRestoreRemedy));
+  }
+  if (const std::optional<std::string> fault = ShortTableFault(directory, text)) {
+    return DamagedError(absl::StrCat(*fault, kRestoreRemedy));
   }
   if (status.IsCorruption()) {
     return DamagedError(absl::StrCat(WithoutPaths(text), kRestoreRemedy));

@@ -18,7 +18,8 @@ inline constexpr char kRestoreRemedy[] =
 
 // Returns the error of opening the database in `directory`, which failed with `status`.
 // DIRECTORY_IN_USE if another process has it open. DATA_LOSS if it is damaged or lacks a file.
-// UNAVAILABLE otherwise, and with the advice to try again if its disk is full.
+// Of a table that has lost its end, the message has both sizes. UNAVAILABLE otherwise, and with the
+// advice to try again if its disk is full.
 absl::Status OpenError(const std::string& directory, const rocksdb::Status& status);
 
 // Returns the error of a `directory` that `user`, who runs this process, may not read or write:

@@ -4,6 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <openssl/evp.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,25 @@ absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
   if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno == EWOULDBLOCK) return BackupInProgress();
   return FileError("lock the directory for backups", directory, LastError());
+}
+
+// Returns what helps if `user`, who runs this process, cannot make backups in `directory` because
+// of `error`.
+std::string AccessRemedy(const std::string& directory, const std::error_code& error, uid_t user) {
+  if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted) {
+    return absl::StrCat("let uid ", user,
+                        ", the user that runs this process, write there: ", "install -d -o ", user,
+                        " -m 0700 ", directory);
+  }
+  if (error == std::errc::read_only_file_system) {
+    return "look at its mount; the service of the package needs a line ReadWritePaths= for it";
+  }
+  return absl::StrCat("name a directory in which uid ", user,
+                      ", the user that runs this process, may write");
+}
+
+bool IsFullDisk(const std::error_code& error) {
+  return error == std::errc::no_space_on_device || error.value() == EDQUOT;
 }
 
 // Returns the SHA-256 of a file's bytes, in 64 digits of [0-9a-f] as the manifest has it. `cancel`,
@@ -229,6 +249,31 @@ absl::Status BackupInProgress() {
                         kRetryDelayOfBackups);
 }
 
+absl::Status BackupAccessError(absl::string_view what, const std::string& directory,
+                               const std::error_code& error, uid_t user) {
+  return MakeError(reasons::kStorageFailed,
+                   absl::StrCat("--backup-dir: cannot ", what, " ", directory, ": ",
+                                error.message(), "; ", AccessRemedy(directory, error, user)));
+}
+
+absl::Status BackupDirectory::Prepare() const {
+  const auto fail = [this](absl::string_view what, const std::error_code& error) {
+    if (IsFullDisk(error)) return absl::OkStatus();
+    return BackupAccessError(what, path_, error, geteuid());
+  };
+  if (const std::error_code error = MakeDirectories(path_)) return fail("make", error);
+  const FileDescriptor opened(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0) return fail("open", LastError());
+  // A backup begins with a directory, too. Asking for permissions would not do: a network file
+  // system may refuse what they allow. If the process ends here, Make() removes what is left.
+  const std::string probe = absl::StrCat(".start-", getpid(), kPartialSuffix);
+  if (mkdirat(opened.get(), probe.c_str(), 0700) != 0 && errno != EEXIST) {
+    return fail("write to", LastError());
+  }
+  unlinkat(opened.get(), probe.c_str(), AT_REMOVEDIR);
+  return absl::OkStatus();
+}
+
 absl::Status BackupDirectory::Make(const std::string& name, absl::Time begin,
                                    const std::vector<std::string>& damaged_stores,
                                    Copy copy) const {
@@ -311,7 +356,7 @@ absl::StatusOr<std::vector<Backup>> BackupDirectory::List() const {
     if (!IsName(path.filename().string())) continue;
     if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
   }
-  // The directory is missing until the first backup creates it, which is not an error.
+  // A directory that is missing is not an error: Make() creates it.
   if (error && error != std::errc::no_such_file_or_directory) {
     return FileError("read the directory for backups", path_, error);
   }

@@ -1,8 +1,11 @@
 #ifndef SOFTLOOKUP_SERVER_ADMIN_BACKUP_DIRECTORY_H_
 #define SOFTLOOKUP_SERVER_ADMIN_BACKUP_DIRECTORY_H_
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,11 @@ absl::Status CheckBackupName(absl::string_view field, const std::string& name);
 // another one is being made.
 absl::Status BackupInProgress();
 
+// Returns STORAGE_FAILED: `user`, who runs this process, cannot `what` the directory for backups
+// because of `error`. The message names --backup-dir, the directory and the remedy.
+absl::Status BackupAccessError(absl::string_view what, const std::string& directory,
+                               const std::error_code& error, uid_t user);
+
 // The directory that holds all backups, as it is on the disk. Each backup is a directory in it,
 // with a manifest, BACKUP.json. The name of a partial backup begins with a dot. So a partial backup
 // that a crash leaves behind is not taken for a whole one. The next Make() removes it. Thread-safe.
@@ -36,10 +44,15 @@ class BackupDirectory {
   // directory beside it, with the further suffix .tmp, until the copy is complete.
   using Copy = absl::FunctionRef<absl::Status(const std::string& directory)>;
 
-  // The first Make() creates the directory `path`.
+  // Prepare() creates the directory `path` if it is missing, and so does Make().
   explicit BackupDirectory(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
+
+  // Creates the directory if it is missing, and finds out whether this process may make backups in
+  // it. The error of BackupAccessError() if not. A full disk is no error: the next Make() may find
+  // room.
+  absl::Status Prepare() const;
 
   // Makes the backup `name`, which was begun at `begin`, of what `copy` copies. `name` must have
   // passed CheckBackupName(). The manifest lists `damaged_stores`. The backup is safe on disk when

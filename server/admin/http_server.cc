@@ -51,32 +51,36 @@ bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EI
 
 }  // namespace
 
+absl::StatusOr<FileDescriptor> ListenForHttp(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int lookup_error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
+  FileDescriptor listener;
+  int last_error = 0;
+  if (lookup_error == 0) {
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+    for (const addrinfo* address = found; address != nullptr && listener.get() < 0;
+         address = address->ai_next) {
+      listener = ListenOn(*address);
+      last_error = errno;
+    }
+  }
+  if (listener.get() >= 0) return listener;
+  return absl::UnavailableError(
+      absl::StrCat("--http-listen: cannot listen on ", host, ":", port,
+                   " for HTTP: ", WhyNotListening(lookup_error, last_error)));
+}
+
 HttpServer::~HttpServer() {
   if (!thread_.joinable()) return;
   eventfd_write(stop_.get(), 1);
   thread_.join();
 }
 
-absl::Status HttpServer::Start(const std::string& host, int port) {
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int lookup_error = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  int last_error = 0;
-  if (lookup_error == 0) {
-    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
-    for (const addrinfo* address = found; address != nullptr && listener_.get() < 0;
-         address = address->ai_next) {
-      listener_ = ListenOn(*address);
-      last_error = errno;
-    }
-  }
-  if (listener_.get() < 0) {
-    return absl::UnavailableError(
-        absl::StrCat("--http-listen: cannot listen on ", host, ":", port,
-                     " for HTTP: ", WhyNotListening(lookup_error, last_error)));
-  }
+absl::Status HttpServer::Start(FileDescriptor listener) {
+  listener_ = std::move(listener);
   port_ = PortOf(listener_.get());
   stop_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
   if (stop_.get() < 0) return absl::UnavailableError("too many open files to serve HTTP");

@@ -8,11 +8,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
+
+// Listens on `port` (0: any free one) at the first address of `host` that can be bound. UNAVAILABLE
+// if there is none. Connections wait until HttpServer::Start() serves them.
+absl::StatusOr<FileDescriptor> ListenForHttp(const std::string& host, int port);
 
 // Serves HTTP connections, each with one request and one response. A given function makes the
 // response, unless the request is too long.
@@ -34,10 +39,9 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Binds `port` (0: any free one) at the first address of `host` that can be bound, and starts a
-  // thread that serves. Call this once. UNAVAILABLE if no address can be bound, or if no descriptor
-  // is free.
-  absl::Status Start(const std::string& host, int port);
+  // Starts a thread that serves the connections of `listener`, which ListenForHttp() returned.
+  // Those that came before are served, too. Call this once. UNAVAILABLE if no descriptor is free.
+  absl::Status Start(FileDescriptor listener);
   int port() const { return port_; }
 
  private:

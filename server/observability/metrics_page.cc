@@ -182,6 +182,25 @@ void AddDisks(const DiskStats& disks, Page& page) {
   }
 }
 
+void AddSecurity(const SecurityStats& security, Page& page) {
+  const std::pair<const char*, const ReloadCounts&> reloads[] = {{"tls", security.tls},
+                                                                 {"auth", security.auth}};
+  page.Begin("softlookup_reloads_total", MetricType::Counter,
+             "Changes of the files of TLS and of the auth file, by what became of them.");
+  for (const auto& [files, counts] : reloads) {
+    page.Add(counts.applied, {{"files", files}, {"result", "applied"}});
+    page.Add(counts.rejected, {{"files", files}, {"result", "rejected"}});
+  }
+  page.Begin("softlookup_reload_rejected", MetricType::Gauge,
+             "1 while the server uses older contents, because it rejects those of the files.");
+  for (const auto& [files, counts] : reloads) page.Add(counts.is_rejected, {{"files", files}});
+  page.Begin("softlookup_tls_certificate_expiry_time_seconds", MetricType::Gauge,
+             "When the server's certificate expires, in Unix time.");
+  if (security.certificate_end.has_value()) {
+    page.Add(absl::ToUnixSeconds(*security.certificate_end));
+  }
+}
+
 void AddProcess(const ProcessStats& process, Page& page) {
   page.Gauge("process_resident_memory_bytes", process.resident_bytes(), "Resident bytes.");
   page.Gauge("process_open_fds", process.open_fds(), "Open file descriptors.");
@@ -196,7 +215,7 @@ void AddProcess(const ProcessStats& process, Page& page) {
 }  // namespace
 
 std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const ProcessStats& process,
-                        const DiskStats& disks, bool ready) {
+                        const DiskStats& disks, const SecurityStats& security, bool ready) {
   const EngineStats stats = engine.stats();
   Page page;
   page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");
@@ -208,6 +227,7 @@ std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const Pr
   AddWrites(stats, page);
   AddStores(stats, engine.limits().ram_bytes_max, page);
   AddDisks(disks, page);
+  AddSecurity(security, page);
   AddProcess(process, page);
   return page.Text();
 }

@@ -6,13 +6,14 @@
 #include "server/observability/call_metrics.h"
 #include "server/observability/disk_watch.h"
 #include "server/observability/process_stats.h"
+#include "server/observability/security_stats.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {
 
 // Returns all metrics in Prometheus' text format. docs/metrics.md lists them.
 std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const ProcessStats& process,
-                        const DiskStats& disks, bool ready);
+                        const DiskStats& disks, const SecurityStats& security, bool ready);
 
 }  // namespace softlookup::server
 

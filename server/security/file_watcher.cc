@@ -55,13 +55,15 @@ FileWatcher::~FileWatcher() {
   thread_.join();
 }
 
-absl::Status FileWatcher::Add(std::string name, std::vector<std::string> paths, Load load) {
+absl::Status FileWatcher::Add(std::string name, std::vector<std::string> paths, Load load,
+                              ReloadCounter& counter) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<std::string> contents, ReadFiles(paths));
   SOFTLOOKUP_RETURN_IF_ERROR(load(contents));
   absl::MutexLock lock(&mutex_);
   sets_.push_back({.name = std::move(name),
                    .paths = std::move(paths),
                    .load = std::move(load),
+                   .counter = &counter,
                    .contents = std::move(contents)});
   return absl::OkStatus();
 }
@@ -91,8 +93,10 @@ void FileWatcher::CheckNow() {
     const std::string error(status.message());
     if (status.ok()) {
       spdlog::info("{} read again", set.name);
+      set.counter->CountApplied();
     } else if (error != set.last_error) {
       spdlog::error("{} not changed, the last one stays: {}", set.name, error);
+      set.counter->CountRejected();
     }
     set.last_error = error;
   }

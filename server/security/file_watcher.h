@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/observability/security_stats.h"
 
 namespace softlookup::server {
 
@@ -27,9 +28,11 @@ class FileWatcher {
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
-  // Adds a set, and loads it on this thread. Lines of the server log call the set `name`. Returns
-  // the error of reading a file, which names the file, or that of `load`. Call this before Start().
-  absl::Status Add(std::string name, std::vector<std::string> paths, Load load);
+  // Adds a set, and loads it on this thread. Lines of the server log call the set `name`. `counter`
+  // counts each later load, and each error that is logged; it must outlive the watcher. Returns the
+  // error of reading a file, which names the file, or that of `load`. Call this before Start().
+  absl::Status Add(std::string name, std::vector<std::string> paths, Load load,
+                   ReloadCounter& counter);
   // Starts a thread that calls CheckNow() every `interval`. Call this once.
   void Start(absl::Duration interval);
 
@@ -42,6 +45,7 @@ class FileWatcher {
     std::string name;
     std::vector<std::string> paths;
     Load load;
+    ReloadCounter* counter = nullptr;
     std::vector<std::string> contents;  // As last passed to `load`.
     std::string last_error;             // Empty: the last check succeeded.
   };

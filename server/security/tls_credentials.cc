@@ -91,6 +91,14 @@ std::optional<std::string> ValidityWarning(const TlsConfig& config, absl::Time n
   return std::nullopt;
 }
 
+absl::Time CertificateEnd(const TlsConfig& config) {
+  const Certificate certificate = FirstCertificate(config.certificate);
+  const absl::Time end =
+      certificate == nullptr ? absl::InfinitePast() : TimeOf(X509_get0_notAfter(certificate.get()));
+  ERR_clear_error();
+  return end;
+}
+
 TlsCredentials::TlsCredentials(bool clients_need_certificates)
     : credentials_(grpc_ssl_server_credentials_create_with_options(
           grpc_ssl_server_credentials_create_options_using_config_fetcher(
@@ -101,9 +109,16 @@ TlsCredentials::TlsCredentials(bool clients_need_certificates)
 TlsCredentials::~TlsCredentials() { grpc_server_credentials_release(credentials_); }
 
 void TlsCredentials::Set(TlsConfig config) {
+  const absl::Time end = CertificateEnd(config);
   absl::MutexLock lock(&mutex_);
   config_ = std::move(config);
+  certificate_end_ = end;
   is_fetched_ = false;
+}
+
+absl::Time TlsCredentials::certificate_end() const {
+  absl::MutexLock lock(&mutex_);
+  return certificate_end_;
 }
 
 grpc_ssl_certificate_config_reload_status TlsCredentials::FetchInto(

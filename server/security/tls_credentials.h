@@ -33,6 +33,9 @@ absl::Status CheckTlsConfig(const TlsConfig& config);
 // any more. `config` must have passed CheckTlsConfig(). Clients refuse such a certificate.
 std::optional<std::string> ValidityWarning(const TlsConfig& config, absl::Time now);
 
+// Returns when the server's certificate expires. `config` must have passed CheckTlsConfig().
+absl::Time CertificateEnd(const TlsConfig& config);
+
 // gRPC credentials for a server's port. The certificates can change while the server runs. Open
 // connections are not affected. Thread-safe.
 class TlsCredentials final : public grpc::ServerCredentials {
@@ -44,6 +47,8 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   // Uses `config` for all later handshakes. It must have passed CheckTlsConfig().
   void Set(TlsConfig config);
+  // Returns the CertificateEnd() of the last Set(). Infinite past before the first one.
+  absl::Time certificate_end() const;
 
   // Does nothing. Authenticator reads the metadata of calls instead.
   void SetAuthMetadataProcessor(
@@ -59,8 +64,9 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   int AddPortToServer(const std::string& address, grpc_server* server) override;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   TlsConfig config_ ABSL_GUARDED_BY(mutex_);
+  absl::Time certificate_end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Whether gRPC has config_. True before the first Set(), when there is nothing to fetch.
   bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;
   grpc_server_credentials* const credentials_;

@@ -435,12 +435,16 @@ TEST(StartTest, WhatTheFlagsAloneRefuseMakesNoDataDirectory) {
   for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
            {"--listen", "0.0.0.0:0"},
            {"--listen", other.grpc_address()},
+           {"--listen", "127.0.0.1:0", "--http-listen", other.http_address()},
+           {"--listen", "127.0.0.1:0", "--backup-dir", files.auth()},
            {"--listen", "127.0.0.1:0", "--auth", files.Path("none.json")},
            {"--listen", "127.0.0.1:0", "--tls-certificate", files.Path("tls/server.pem"),
             "--tls-key", files.Path("tls/client-key.pem")}}) {
-    std::vector<std::string> command = {ServerBinary(), "--data-dir", data, "--http-listen",
-                                        "127.0.0.1:0"};
+    std::vector<std::string> command = {ServerBinary(), "--data-dir", data};
     command.insert(command.end(), flags.begin(), flags.end());
+    if (flags.size() < 3 || flags[2] != "--http-listen") {
+      command.insert(command.end(), {"--http-listen", "127.0.0.1:0"});
+    }
     const CommandResult refused = RunCommand(command);
     EXPECT_EQ(refused.exit_code, 1) << refused.err;
     EXPECT_FALSE(std::filesystem::exists(data)) << refused.err;

@@ -61,6 +61,8 @@ class ScrapeTest(unittest.TestCase):
     def setUpClass(cls):
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)
+        subprocess.run([TOOL, "tls", "init", os.path.join(directory.name, "tls")], capture_output=True, timeout=SECONDS,
+                       check=True)
         # The server reads at its start, and then every 30 s, whether there is a backup.
         server = cls.start_server(directory.name)
         subprocess.run([*cls.tool_of_server, "backup", "create"], capture_output=True, timeout=SECONDS, check=True)
@@ -86,14 +88,18 @@ class ScrapeTest(unittest.TestCase):
 
     @classmethod
     def start_server(cls, directory):
+        tls = os.path.join(directory, "tls")
         server = subprocess.Popen(
-            [SERVER, "--data-dir", os.path.join(directory, "stores"),
+            [SERVER, "--tls-certificate", os.path.join(tls, "server.pem"),
+             "--tls-key", os.path.join(tls, "server-key.pem"),
+             "--data-dir", os.path.join(directory, "stores"),
              "--backup-dir", os.path.join(directory, "backups"), "--listen=127.0.0.1:0",
              "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error"],
             stdout=subprocess.PIPE, text=True)
         ready = server.stdout.readline()
         cls.target = re.search(r"http=(\S+)", ready)[1]
-        cls.tool_of_server = [TOOL, "--server", re.search(r"grpc=(\S+)", ready)[1]]
+        cls.tool_of_server = [TOOL, "--server", re.search(r"grpc=(\S+)", ready)[1],
+                              "--tls-ca", os.path.join(tls, "ca.pem")]
         return server
 
     @staticmethod

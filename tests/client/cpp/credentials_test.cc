@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/client/dated_certificates.h"
 #include "tests/client/tool/temporary_file.h"
 
 namespace softlookup {
@@ -107,6 +108,28 @@ TEST(LoadCredentialsTest, FilesInTheWrongPlaceAreToldApart) {
                               .status()),
                 HasSubstr("encrypted private key"));
   }
+}
+
+TEST(LoadCredentialsTest, ClientCertificateOutOfItsDatesIsNamedWithTheDate) {
+  const TemporaryFile key("key.pem", kKey);
+  const TemporaryFile expired("expired.pem", testing::kExpiredCertificate);
+  const TemporaryFile future("future.pem", testing::kFutureCertificate);
+  const auto message = [&](const TemporaryFile& certificate) {
+    return MessageOf(
+        LoadCredentials({.tls_certificate = certificate.path(), .tls_key = key.path()}).status());
+  };
+  EXPECT_THAT(message(expired),
+              StartsWith(expired.path() + ": has expired at 2020-02-01T12:34:56Z"));
+  EXPECT_THAT(message(future),
+              StartsWith(future.path() + ": is valid only from 2999-01-01T01:02:03Z on"));
+  // An authority may be out of its dates: others of the same file may be valid.
+  EXPECT_TRUE(LoadCredentials({.tls_ca = expired.path()}).ok());
+}
+
+TEST(ValidateCredentialsTest, ClientCertificateOutOfItsDatesIsRefused) {
+  EXPECT_THAT(MessageOf(ValidateCredentials(
+                  {.tls_certificate = testing::kExpiredCertificate, .tls_key = kKey})),
+              StartsWith("Credentials::tls_certificate has expired at 2020-02-01T12:34:56Z"));
 }
 
 TEST(ValidateCredentialsTest, CertificateAndKeyGoTogether) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/client/dated_certificates.h"
 #include "tests/client/scripted_service.h"
 #include "tests/client/test_certificates.h"
 #include "tests/client/tool/run_tool.h"
@@ -146,6 +147,16 @@ TEST_F(CredentialFlagsTest, FileThatDoesNotFitIsAnInputErrorThatNamesIt) {
     EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
     EXPECT_THAT(outcome.error, AllOf(StartsWith(file->path() + ": "), Not(HasSubstr("words"))));
   }
+}
+
+TEST_F(CredentialFlagsTest, ExpiredCertificateIsToldBeforeAnythingIsAsked) {
+  const TemporaryFile expired("expired.pem", testing::kExpiredCertificate);
+  const Outcome outcome = RunTool(
+      "127.0.0.1:1", {"health", "--tls-certificate", expired.path(), "--tls-key", key_.path()});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_EQ(outcome.error, expired.path() +
+                               ": has expired at 2020-02-01T12:34:56Z, so servers refuse it; put "
+                               "a new one in its place");
 }
 
 TEST_F(CredentialFlagsTest, RefusedIdentityHasAnExitCodeOfItsOwn) {

@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/storage/records.h"
 #include "tests/testing/status_matchers.h"
@@ -62,8 +64,10 @@ TEST_F(OpenDatabaseTest, ADirectoryWithFilesButNoRootIsDamaged) {
   EXPECT_EQ(ReasonOf(Open().status()), "DATA_LOSS");
 }
 
-// A file whose name has `part` is removed from a database, whose SyncedSequence says `synced`.
-absl::Status ErrorWithout(const std::string& part, std::uint64_t synced) {
+// Calls `harm` with the file of a database whose name has `part`. Returns the error of opening the
+// database then. Its SyncedSequence says `synced`.
+absl::Status ErrorAfter(const std::string& part, std::uint64_t synced,
+                        const std::function<void(const std::filesystem::path&)>& harm) {
   const softlookup::testing::TemporaryDirectory directory;
   const auto errors = std::make_shared<BackgroundErrors>();
   SyncedSequence sequence(directory.path() + "/" + kSyncedName);
@@ -77,23 +81,39 @@ absl::Status ErrorWithout(const std::string& part, std::uint64_t synced) {
     EXPECT_TRUE((*db)->Flush(rocksdb::FlushOptions()).ok());
     if (synced > 0) sequence.Set(synced);
   }
-  std::filesystem::path removed;
+  std::filesystem::path harmed;
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
-    if (absl::StrContains(entry.path().string(), part)) removed = entry.path();
+    if (absl::StrContains(entry.path().string(), part)) harmed = entry.path();
   }
-  EXPECT_TRUE(std::filesystem::remove(removed)) << part;
+  EXPECT_FALSE(harmed.empty()) << part;
+  harm(harmed);
   return open().status();
 }
 
 TEST(OpenDatabaseErrorTest, ADatabaseThatLacksATableOrItsManifestTellsHowToRestore) {
   for (const std::uint64_t synced : {0, 1}) {
     for (const char* part : {".sst", "MANIFEST-"}) {
-      const absl::Status status = ErrorWithout(part, synced);
+      const absl::Status status = ErrorAfter(
+          part, synced, [](const std::filesystem::path& file) { std::filesystem::remove(file); });
       EXPECT_EQ(ReasonOf(status), "DATA_LOSS") << status;
       EXPECT_THAT(status.message(), HasSubstr(part)) << status;
       EXPECT_THAT(status.message(), HasSubstr("No such file or directory"));
       EXPECT_THAT(status.message(), HasSubstr("softlookup backup restore "));
     }
+  }
+}
+
+TEST(OpenDatabaseErrorTest, ATableThatHasLostItsEndIsNamedWithBothSizes) {
+  for (const std::uint64_t synced : {0, 1}) {
+    std::string expected;
+    const absl::Status status = ErrorAfter(".sst", synced, [&](const std::filesystem::path& table) {
+      expected = absl::StrCat(table.filename().string(), " has 100 bytes instead of ",
+                              std::filesystem::file_size(table));
+      std::filesystem::resize_file(table, 100);
+    });
+    EXPECT_EQ(ReasonOf(status), "DATA_LOSS") << status;
+    EXPECT_THAT(status.message(), HasSubstr(expected));
+    EXPECT_THAT(status.message(), HasSubstr("softlookup backup restore "));
   }
 }
 

@@ -38,6 +38,25 @@ TEST(OpenErrorsTest, DamageAndMissingFilesTellHowToRestore) {
                     HasSubstr("random read: 000012.sst"), tells));
 }
 
+TEST(OpenErrorsTest, ATableThatHasLostItsEndIsNamedWithBothSizes) {
+  const testing::TemporaryDirectory directory;
+  const std::string table = directory.path() + "/000011.sst";
+  std::ofstream(table) << "seven b";
+  // As RocksDB 7.8.3 says it: with the size that the manifest has.
+  const auto status = rocksdb::Status::Corruption(
+      absl::StrCat("file is too short (1279 bytes) to be an sstable", table, " in file ",
+                   directory.path(), "/MANIFEST-000005"));
+  const absl::Status error = OpenError(directory.path(), status);
+  EXPECT_EQ(ReasonOf(error), "DATA_LOSS");
+  EXPECT_THAT(error.message(),
+              AllOf(HasSubstr("the data directory is damaged: 000011.sst has 7 bytes instead of "
+                              "1279; restore a backup"),
+                    HasSubstr("softlookup backup restore BACKUP NEW_DATA_DIRECTORY")));
+  // Where the file tells nothing more, RocksDB's words stay.
+  std::filesystem::remove(table);
+  EXPECT_THAT(OpenError(directory.path(), status).message(), HasSubstr("too short (1279 bytes)"));
+}
+
 TEST(OpenErrorsTest, OtherErrorsAreToldApart) {
   EXPECT_THAT(ErrorOf(rocksdb::Status::IOError("While lock file: /srv/stores/LOCK",
                                                "Resource temporarily unavailable"),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,9 +11,11 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "tests/testing/status_matchers.h"
@@ -25,8 +28,11 @@ namespace fs = std::filesystem;
 using ::softlookup::testing::IsOk;
 using ::softlookup::testing::StatusIs;
 using ::softlookup::testing::TemporaryDirectory;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // Backups of a data directory with one file.
 class BackupDirectoryTest : public ::testing::Test {
@@ -122,9 +128,45 @@ TEST_F(BackupDirectoryTest, AFileInItsPlaceIsAnError) {
   std::ofstream(backups_.path()) << "a file";
   for (const absl::Status& status : {Make("one"), backups_.List().status()}) {
     EXPECT_EQ(ReasonOf(status), "STORAGE_FAILED") << status;
-    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(backups_.path()));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(backups_.path()));
   }
   EXPECT_EQ(backups_.NewestTime(absl::InfiniteFuture()), std::nullopt);
+}
+
+TEST_F(BackupDirectoryTest, PrepareMakesTheDirectoryAndLeavesNothingInIt) {
+  ASSERT_THAT(backups_.Prepare(), IsOk());
+  EXPECT_THAT(Entries(), IsEmpty());
+  ASSERT_THAT(Make("one"), IsOk());
+  ASSERT_THAT(backups_.Prepare(), IsOk());
+  EXPECT_THAT(Entries(), ElementsAre("one"));
+}
+
+TEST_F(BackupDirectoryTest, PrepareNamesTheFlagThePathTheReasonAndTheUser) {
+  fs::create_directory(directory_.path() + "/parent");
+  std::ofstream(backups_.path()) << "a file";
+  const std::string user = absl::StrCat("uid ", geteuid(), ", the user that runs this process");
+  const absl::Status in_place = backups_.Prepare();
+  EXPECT_EQ(ReasonOf(in_place), "STORAGE_FAILED") << in_place;
+  EXPECT_THAT(
+      std::string(in_place.message()),
+      AllOf(StartsWith("--backup-dir: cannot make " + backups_.path() + ": "), HasSubstr(user)));
+  // Nobody can write there, not even root, whom permissions do not stop.
+  EXPECT_THAT(std::string(BackupDirectory("/proc/self").Prepare().message()),
+              AllOf(StartsWith("--backup-dir: cannot write to /proc/self: "), HasSubstr(user)));
+  EXPECT_THAT(std::string(BackupDirectory("/proc/self/backups").Prepare().message()),
+              StartsWith("--backup-dir: cannot make /proc/self/backups: "));
+}
+
+TEST(BackupAccessErrorTest, TellsWhatHelps) {
+  const auto message = [](std::errc error) {
+    return std::string(
+        BackupAccessError("write to", "/srv/backups", std::make_error_code(error), 999).message());
+  };
+  EXPECT_EQ(message(std::errc::permission_denied),
+            "--backup-dir: cannot write to /srv/backups: Permission denied; let uid 999, the user "
+            "that runs this process, write there: install -d -o 999 -m 0700 /srv/backups");
+  EXPECT_THAT(message(std::errc::read_only_file_system), HasSubstr("ReadWritePaths="));
+  EXPECT_THAT(message(std::errc::not_a_directory), HasSubstr("name a directory in which uid 999"));
 }
 
 TEST_F(BackupDirectoryTest, ANameIsTakenByWhateverHasIt) {

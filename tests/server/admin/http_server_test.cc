@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/file_descriptor.h"
+#include "server/base/listening.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/told_clock.h"
 
@@ -36,13 +38,16 @@ class HttpServerTest : public ::testing::Test {
 
   void Serve(HttpServer::Answer answer) {
     http_ = std::make_unique<HttpServer>(std::move(answer), clock_);
-    ASSERT_THAT(http_->Start("127.0.0.1", 0), IsOk());
+    absl::StatusOr<FileDescriptor> listener = ListenForHttp("127.0.0.1", 0);
+    ASSERT_THAT(listener, IsOk());
+    ASSERT_THAT(http_->Start(*std::move(listener)), IsOk());
   }
 
-  FileDescriptor Connect() {
+  FileDescriptor Connect() { return ConnectTo(http_->port()); }
+
+  static FileDescriptor ConnectTo(int port) {
     FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{.sin_family = AF_INET,
-                        .sin_port = htons(static_cast<std::uint16_t>(http_->port()))};
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(static_cast<std::uint16_t>(port))};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
     return socket;
@@ -120,10 +125,25 @@ TEST_F(HttpServerTest, ARequestMayComeInPieces) {
 }
 
 TEST_F(HttpServerTest, ATakenPortIsAClearError) {
-  HttpServer second([](const std::string& request) { return request; });
-  EXPECT_THAT(second.Start("127.0.0.1", http_->port()),
+  EXPECT_THAT(ListenForHttp("127.0.0.1", http_->port()),
               StatusIs(absl::StatusCode::kUnavailable, "Address already in use"));
-  EXPECT_THAT(second.Start("no such host", 0), StatusIs(absl::StatusCode::kUnavailable, "no such"));
+  EXPECT_THAT(ListenForHttp("no such host", 0),
+              StatusIs(absl::StatusCode::kUnavailable, "no such"));
+}
+
+TEST_F(HttpServerTest, APortIsTakenAndSilentUntilItIsServed) {
+  absl::StatusOr<FileDescriptor> listener = ListenForHttp("127.0.0.1", 0);
+  ASSERT_THAT(listener, IsOk());
+  const int port = PortOf(listener->get());
+  EXPECT_THAT(ListenForHttp("127.0.0.1", port),
+              StatusIs(absl::StatusCode::kUnavailable, "Address already in use"));
+  const FileDescriptor early = ConnectTo(port);
+  Send(early, "GET /healthz HTTP/1.1\r\n\r\n");
+  pollfd fd{early.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&fd, 1, 0), 0);
+  HttpServer http([](const std::string&) { return "late"; }, clock_);
+  ASSERT_THAT(http.Start(*std::move(listener)), IsOk());
+  EXPECT_EQ(Receive(early), "late");
 }
 
 TEST_F(HttpServerTest, ARequestThatDripsInIsCut) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -28,15 +29,25 @@ class FileWatcherTest : public ::testing::Test {
     std::filesystem::rename(Path(name) + ".new", Path(name));
   }
   absl::Status Add(std::vector<std::string> paths) {
-    return watcher_.Add("files", std::move(paths), [this](const auto& contents) {
-      if (contents[0] == "broken") return absl::InvalidArgumentError("broken");
-      loaded_.push_back(contents[0]);
-      return absl::OkStatus();
-    });
+    return watcher_.Add(
+        "files", std::move(paths),
+        [this](const auto& contents) {
+          if (contents[0] == "broken") return absl::InvalidArgumentError("broken");
+          loaded_.push_back(contents[0]);
+          return absl::OkStatus();
+        },
+        counter_);
+  }
+  // "2 applied, 1 rejected", and then ", rejected now" if it is so.
+  std::string Counts() const {
+    const ReloadCounts counts = counter_.counts();
+    return absl::StrCat(counts.applied, " applied, ", counts.rejected, " rejected",
+                        counts.is_rejected ? ", rejected now" : "");
   }
 
   TemporaryDirectory directory_;
   std::vector<std::string> loaded_;
+  ReloadCounter counter_;
   FileWatcher watcher_;
 };
 
@@ -64,6 +75,23 @@ TEST_F(FileWatcherTest, WhatIsBrokenOrGoneLeavesTheLastOne) {
   EXPECT_THAT(loaded_, ElementsAre("one", "two"));
 }
 
+TEST_F(FileWatcherTest, ChangesAreCountedByWhatBecameOfThem) {
+  Put("a", "one");
+  ASSERT_THAT(Add({Path("a")}), IsOk());
+  watcher_.CheckNow();
+  EXPECT_EQ(Counts(), "0 applied, 0 rejected") << "nothing has changed";
+  Put("a", "broken");
+  watcher_.CheckNow();
+  watcher_.CheckNow();
+  EXPECT_EQ(Counts(), "0 applied, 1 rejected, rejected now");
+  std::filesystem::remove(Path("a"));
+  watcher_.CheckNow();
+  EXPECT_EQ(Counts(), "0 applied, 2 rejected, rejected now");
+  Put("a", "one");
+  watcher_.CheckNow();
+  EXPECT_EQ(Counts(), "1 applied, 2 rejected");
+}
+
 TEST_F(FileWatcherTest, AFileOfASetLoadsThemAll) {
   Put("a", "one");
   Put("b", "x");
@@ -83,11 +111,13 @@ TEST_F(FileWatcherTest, AtFirstWhatIsWrongIsAnError) {
 TEST_F(FileWatcherTest, LooksByItself) {
   Put("a", "one");
   absl::Notification changed;
-  ASSERT_THAT(watcher_.Add("files", {Path("a")},
-                           [&](const auto& contents) {
-                             if (contents[0] == "two") changed.Notify();
-                             return absl::OkStatus();
-                           }),
+  ASSERT_THAT(watcher_.Add(
+                  "files", {Path("a")},
+                  [&](const auto& contents) {
+                    if (contents[0] == "two") changed.Notify();
+                    return absl::OkStatus();
+                  },
+                  counter_),
               IsOk());
   watcher_.Start(absl::Milliseconds(1));
   Put("a", "two");

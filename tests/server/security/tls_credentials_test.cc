@@ -43,5 +43,14 @@ TEST(ValidityWarningTest, IsGivenBeforeACertificateIsValidAndAfterThat) {
               Optional(HasSubstr("--tls-certificate: has expired at 2026-12-07T15:22:54Z")));
 }
 
+TEST(CertificateEndTest, IsThatOfTheCertificateInUse) {
+  const TlsConfig config{.certificate = kCertificate, .private_key = "", .client_ca = ""};
+  EXPECT_EQ(CertificateEnd(config), AtDay(12, 7, 54));
+  TlsCredentials credentials(/*clients_need_certificates=*/false);
+  EXPECT_EQ(credentials.certificate_end(), absl::InfinitePast());
+  credentials.Set(config);
+  EXPECT_EQ(credentials.certificate_end(), AtDay(12, 7, 54));
+}
+
 }  // namespace
 }  // namespace softlookup::server

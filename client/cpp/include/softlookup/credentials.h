@@ -24,7 +24,8 @@ struct Credentials {
   // certificate is not checked before a call: if it does not, every call is tried again until its
   // deadline or RetryOptions::attempts_max, and fails with Unavailable and "empty address list".
   // `openssl x509 -in CERTIFICATE -noout -pubkey` and `openssl pkey -in KEY -pubout` print the same
-  // if they belong together.
+  // if they belong together. The dates of the certificate are checked before a call: servers refuse
+  // one that has expired or is not valid yet, and gRPC would report only that it cannot connect.
   std::string tls_certificate = {};
   std::string tls_key = {};
 
@@ -39,7 +40,9 @@ struct Credentials {
   }
 };
 
-// Returns InvalidArgument if a member is malformed, or if only one of certificate and key is set.
+// Returns InvalidArgument if a member is malformed, if only one of certificate and key is set, or
+// if the first certificate in tls_certificate has expired or is not valid yet. The message then has
+// the date.
 absl::Status ValidateCredentials(const Credentials& credentials);
 
 // Paths of files for the members of Credentials. An empty path leaves its member empty.
@@ -53,9 +56,10 @@ struct CredentialFiles {
 // Reads the files and trims white space around their contents. Files may have any mode: an
 // orchestrator often mounts secrets that every user of the container can read.
 //
-// InvalidArgument if a file cannot be read, is empty, is over 1 MiB, or does not hold what it
-// should. The message then begins with the file's path and never quotes its contents. Also
-// InvalidArgument if only one of certificate and key has a path.
+// InvalidArgument if a file cannot be read, is empty, is over 1 MiB, does not hold what it should,
+// or holds a client certificate that has expired or is not valid yet. The message then begins with
+// the file's path and never quotes its contents. Also InvalidArgument if only one of certificate
+// and key has a path.
 absl::StatusOr<Credentials> LoadCredentials(const CredentialFiles& files);
 
 }  // namespace softlookup
