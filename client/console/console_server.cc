@@ -130,6 +130,8 @@ std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+}  // namespace
+
 // The library's server with one request a connection, in bounded bytes and time: the body of a
 // refused request then never counts as the next request, and no connection keeps a thread for long.
 class BoundedServer : public httplib::Server {
@@ -153,8 +155,6 @@ class BoundedServer : public httplib::Server {
     return served;
   }
 };
-
-}  // namespace
 
 class ConsoleServer::Impl {
  public:

@@ -240,6 +240,7 @@ TEST_F(BackupTest, WhatACrashLeftIsNoBackupAndGoesWithTheNextOne) {
 }
 
 TEST_F(BackupTest, ADirectoryThatCannotBeMadeFailsTheBackupAlone) {
+  fs::remove(Path("backups"));
   std::ofstream(Path("backups")) << "a file";
   const CommandResult failed = Backup({"create", "one"});
   EXPECT_EQ(failed.exit_code, kUnavailable);

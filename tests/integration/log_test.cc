@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -263,9 +264,11 @@ TEST_F(LogTest, ANameCannotForgeALine) {
 }
 
 TEST_F(LogTest, WhatIsTheServersFaultIsLoggedWithItsTrace) {
-  std::ofstream(directory_.path() + "/file") << "not a directory";
-  Start({"--log-format", "json", "--data-dir", directory_.path() + "/data", "--backup-dir",
-         directory_.path() + "/file/backups"});
+  const std::string backups = directory_.path() + "/backups";
+  Start(
+      {"--log-format", "json", "--data-dir", directory_.path() + "/data", "--backup-dir", backups});
+  std::filesystem::remove(backups);
+  std::ofstream(backups) << "not a directory";
   const auto admin = admin::v1::Admin::NewStub(
       grpc::CreateChannel(server_->grpc_address(), grpc::InsecureChannelCredentials()));
   CallContext context;
