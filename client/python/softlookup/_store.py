@@ -228,6 +228,7 @@ class Store:
         from_start: bool = False,
         outage_max: float = 120.0,
         batch_rows: Optional[int] = None,
+        finish_timeout: Optional[float] = None,
         on_progress: Optional[Callable[[AppendProgress], None]] = None,
     ) -> Writer:
         """A context manager that appends each row once, whatever breaks (docs/writers.md).
@@ -237,11 +238,20 @@ class Store:
                         has are left out. Without it, begin after resumed_from.last_sequence rows.
         outage_max      Seconds after a failure without an acknowledgement after which it gives up.
                         A server that holds the connection and does not answer is no failure.
+        finish_timeout  Seconds after which leaving gives up on the acknowledgements, with a
+                        DeadlineError. Default: never.
         on_progress     Called after each acknowledgement, and before each reconnection, in a thread
                         of the writer. It must not call the writer.
         """
         options = WriterOptions(
-            self._name, name, on_conflict, acknowledge, from_start, outage_max, batch_rows
+            self._name,
+            name,
+            on_conflict,
+            acknowledge,
+            from_start,
+            outage_max,
+            batch_rows,
+            finish_timeout,
         )
         return Writer(self._connection, options, on_progress)
 
