@@ -4,6 +4,7 @@
 A failure prints the seed; with it in SOFTLOOKUP_TEST_SEED the cuts come after the same bytes again.
 """
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -16,6 +17,8 @@ import numpy as np
 import softlookup as sl
 import softlookup.aio
 from cutting_proxy import CuttingProxy
+from scripted_server import scripted_server
+from softlookup._proto.softlookup.v1 import row_pb2
 from subject import local_server, main
 
 CUTS = 100
@@ -208,7 +211,7 @@ class WriterTest(unittest.TestCase):
                         writer.append(keys_of(10, 5), values_of(10, 5))
             with self.assertRaises(KeyboardInterrupt), store.writer("v") as writer:
 
-                def interrupt():
+                def interrupt(**options):
                     raise KeyboardInterrupt
 
                 writer.finish = interrupt
@@ -228,6 +231,106 @@ class WriterTest(unittest.TestCase):
                             writer.append(keys_of(begin, 1), values_of(begin, 1))
                 self.assertGreater(writer.progress.reconnections, 0)
                 self.assertEqual(caught.exception.acknowledged_rows, writer.progress.rows)
+
+    @contextlib.contextmanager
+    def holding_server(self):
+        """A server that acknowledges the first request of each stream, and the others once a gate is open: its address and
+        the gate."""
+        gate = threading.Event()
+
+        def acknowledge(requests):
+            for i, data in enumerate(requests):
+                request = row_pb2.AppendRequest.FromString(data)
+                if i > 0:
+                    gate.wait(60)
+                answer = row_pb2.AppendResponse(
+                    sequence=request.sequence, appended_count=request.keys.rows
+                )
+                yield answer.SerializeToString()
+
+        def answer(method, request, metadata):
+            return acknowledge(request) if method == "StreamAppend" else b""  # Of a new writer.
+
+        with scripted_server(answer) as address:
+            try:
+                yield address, gate
+            finally:
+                gate.set()
+
+    def expect_late(self, error):
+        self.assertEqual((error.code, error.acknowledged_rows), ("DEADLINE_EXCEEDED", 5))
+        self.assertIn("not done after 0.2 s; unacknowledged requests: 1", str(error))
+
+    def test_finishing_waits_no_longer_than_its_timeout(self):
+        acknowledged = threading.Event()
+
+        def watch(progress):
+            acknowledged.set()
+
+        with self.holding_server() as (address, gate), sl.connect(address) as client:
+            store = client.store("s")
+            with store.writer("w", on_progress=watch) as writer:
+                writer.append(keys_of(0, 5), values_of(0, 5))
+                writer.append(keys_of(5, 5), values_of(5, 5))
+                self.assertTrue(acknowledged.wait(60))
+                for _ in range(2):
+                    with self.assertRaises(sl.DeadlineError) as caught:
+                        writer.finish(timeout=0.2)
+                    self.expect_late(caught.exception)
+                with self.assertRaisesRegex(sl.Error, "finished"):
+                    writer.append(keys_of(10, 5), values_of(10, 5))
+                gate.set()
+                self.assertEqual(writer.finish(timeout=60).rows, 10)
+            gate.clear()
+            acknowledged.clear()
+            with self.assertRaises(sl.DeadlineError) as caught:
+                with store.writer("w", on_progress=watch, finish_timeout=0.2) as writer:
+                    writer.append(keys_of(0, 5), values_of(0, 5))
+                    writer.append(keys_of(5, 5), values_of(5, 5))
+                    self.assertTrue(acknowledged.wait(60))
+            self.expect_late(caught.exception)
+            writer._thread.join()  # It is cancelled.
+            for seconds in (0, -1, np.nan):
+                with self.assertRaisesRegex(sl.InvalidArgumentError, "^[^:]*: timeout is"):
+                    writer.finish(timeout=seconds)
+                with self.assertRaisesRegex(sl.InvalidArgumentError, "finish_timeout is"):
+                    store.writer("w", finish_timeout=seconds)
+
+    def test_finishing_an_asyncio_writer_waits_no_longer_than_its_timeout(self):
+        async def write(address, gate):
+            acknowledged = asyncio.Event()
+
+            def watch(progress):
+                acknowledged.set()
+
+            async with softlookup.aio.connect(address) as client:
+                store = client.store("s")
+                async with store.writer("w", on_progress=watch) as writer:
+                    await writer.append(keys_of(0, 5), values_of(0, 5))
+                    await writer.append(keys_of(5, 5), values_of(5, 5))
+                    await acknowledged.wait()
+                    for _ in range(2):
+                        with self.assertRaises(sl.DeadlineError) as caught:
+                            await writer.finish(timeout=0.2)
+                        self.expect_late(caught.exception)
+                    with self.assertRaisesRegex(sl.Error, "finished"):
+                        await writer.append(keys_of(10, 5), values_of(10, 5))
+                    gate.set()
+                    self.assertEqual((await writer.finish(timeout=60)).rows, 10)
+                gate.clear()
+                acknowledged.clear()
+                with self.assertRaises(sl.DeadlineError) as caught:
+                    async with store.writer("w", on_progress=watch, finish_timeout=0.2) as writer:
+                        await writer.append(keys_of(0, 5), values_of(0, 5))
+                        await writer.append(keys_of(5, 5), values_of(5, 5))
+                        await acknowledged.wait()
+                self.expect_late(caught.exception)
+                await writer._task  # It is cancelled.
+                with self.assertRaisesRegex(sl.InvalidArgumentError, "^[^:]*: timeout is"):
+                    await writer.finish(timeout=0)
+
+        with self.holding_server() as (address, gate):
+            asyncio.run(write(address, gate))
 
     def test_another_sender_of_the_name_is_found(self):
         with local_server() as server, server.connect() as client:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 import grpc
 
-from softlookup._core.call import Call, check_seconds
+from softlookup._core.call import Call, Calls, check_seconds
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.retry import Attempts, Budget
@@ -101,6 +101,21 @@ class Connection:
                     error.message += f" ({call.name} had {deadline:g} s)"
                 delay = attempts.failed(error, time.monotonic(), random.random())
                 self._pause(delay, error)
+
+    def run_all(self, calls: Calls[T]) -> T:
+        """What comes of calls that are made one after the other, each as run() makes it."""
+        try:
+            call = next(calls)
+            while True:
+                try:
+                    result = self.run(call)
+                except Error as error:
+                    call = calls.throw(error)
+                else:
+                    call = calls.send(result)
+        except StopIteration as end:
+            whole: T = end.value
+            return whole
 
     def _pause(self, seconds: float, error: Error) -> None:
         """Waits for so long before the attempt after `error`.

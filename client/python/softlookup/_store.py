@@ -6,10 +6,11 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence
 
 from softlookup._appending import append_all
 from softlookup._connection import Connection
-from softlookup._core import attention, row_calls, stores
+from softlookup._core import row_calls, stores
 from softlookup._core.answer import Answer
 from softlookup._core.appends import Batch, RowLabels
-from softlookup._core.attention import Options, WeightsWish
+from softlookup._core.attention import Lookup, Options, WeightsWish
+from softlookup._core.lookup_batches import answer_in_batches
 from softlookup._core.results import (
     AppendProgress,
     Compacted,
@@ -119,7 +120,7 @@ class Store:
         inputs: bool = False,
         deadline: Optional[float] = None,
     ) -> Answer:
-        """The answers to queries, [T, key_dim] or [key_dim], all from one snapshot.
+        """The answers to queries, [T, key_dim] or [key_dim]: from one snapshot, if one call has them.
 
         score           "dot", "scaled_dot", "cosine", "euclidean" or "squared_euclidean".
         temperature     In [1e-6, 1e6]. Both are the store's by default.
@@ -135,6 +136,11 @@ class Store:
                         "rows_and_memory".
         min_revision    The answer is from this revision or a later one.
         inputs          The queries are [T, input_dim], and the store's projection maps them.
+
+        Up to 4,096 queries that take up to 32 MiB go as one call. More, or those of which the server
+        says that they or their answer are too large, go as several, one after the other. Each call
+        has the deadline, and sees the same store at the revision of the answers before it, or at a
+        later one. Error with the code ABORTED if another store takes the name meanwhile.
         """
         options = Options(
             score,
@@ -148,10 +154,10 @@ class Store:
             weights,
             max_error,
         )
-        call = attention.lookup(
+        lookup = Lookup(
             self._name, queries, options, where, source, memory, min_revision, inputs, deadline
         )
-        return self._connection.run(call)
+        return self._connection.run_all(answer_in_batches(lookup))
 
     def rows(
         self,
@@ -222,6 +228,7 @@ class Store:
         from_start: bool = False,
         outage_max: float = 120.0,
         batch_rows: Optional[int] = None,
+        finish_timeout: Optional[float] = None,
         on_progress: Optional[Callable[[AppendProgress], None]] = None,
     ) -> Writer:
         """A context manager that appends each row once, whatever breaks (docs/writers.md).
@@ -231,11 +238,20 @@ class Store:
                         has are left out. Without it, begin after resumed_from.last_sequence rows.
         outage_max      Seconds after a failure without an acknowledgement after which it gives up.
                         A server that holds the connection and does not answer is no failure.
+        finish_timeout  Seconds after which leaving gives up on the acknowledgements, with a
+                        DeadlineError. Default: never.
         on_progress     Called after each acknowledgement, and before each reconnection, in a thread
                         of the writer. It must not call the writer.
         """
         options = WriterOptions(
-            self._name, name, on_conflict, acknowledge, from_start, outage_max, batch_rows
+            self._name,
+            name,
+            on_conflict,
+            acknowledge,
+            from_start,
+            outage_max,
+            batch_rows,
+            finish_timeout,
         )
         return Writer(self._connection, options, on_progress)
 

@@ -14,7 +14,7 @@ import grpc
 from softlookup._connection import Connection, error_of
 from softlookup._core import row_calls
 from softlookup._core.appends import STREAM_METHOD, Batch, RowLabels
-from softlookup._core.call import guard
+from softlookup._core.call import check_seconds, guard
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.results import AppendProgress, WriterState
@@ -31,7 +31,8 @@ class Writer:
     """Appends rows exactly once, whatever breaks. Made by Store.writer(), and a context manager.
 
     Entering asks the store what it has of the writer's name. Leaving without an exception waits
-    until all rows are acknowledged, and raises an Error if they are not; leaving with one cancels.
+    until all rows are acknowledged, or for finish_timeout seconds, and raises an Error if they are
+    not; leaving with one cancels.
     One thread at a time may append.
     """
 
@@ -72,7 +73,7 @@ class Writer:
             self.cancel()
             return
         try:
-            self.finish()
+            self.finish(timeout=self._options.finish_timeout)
         except BaseException:  # An interrupt of the program, for example.
             self.cancel()
             raise
@@ -118,6 +119,8 @@ class Writer:
             options.acknowledge,
             batch_rows=options.batch_rows,
         )
+        with self._changed:
+            machine.check_takes_rows()  # Rows that are refused as a whole end nothing.
         try:
             with self._changed:
                 for cut in batch.cuts(machine.skip(batch)):
@@ -129,13 +132,23 @@ class Writer:
             self.cancel()
             raise
 
-    def finish(self) -> AppendProgress:
-        """Waits until all rows are acknowledged. Raises an Error if they will not be."""
+    def finish(self, *, timeout: Optional[float] = None) -> AppendProgress:
+        """Waits until all rows are acknowledged. Raises an Error if they will not be.
+
+        timeout         Seconds to wait. Default: as long as it takes, which can be for ever if the
+                        server holds the connection and does not answer.
+
+        The Error after the timeout is a DeadlineError with acknowledged_rows. The writer then takes
+        no more rows, and goes on to send those that it has: finish() can be called again.
+        """
         machine = self._own_machine()
+        check_seconds("timeout", timeout)
         with self._changed:
             machine.finishing = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: machine.over)
+            if not self._changed.wait_for(lambda: machine.over, timeout):
+                assert timeout is not None
+                raise machine.late(timeout)
             if machine.result is not None:
                 raise machine.result
             return machine.progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ _COLUMNS: Dict[str, Any] = {
 
 
 class Answer:
-    """The answers to T queries, all from one snapshot. It never changes.
+    """The answers to T queries, from one snapshot if one call had them all. It never changes.
 
     The properties are arrays of one element a query, [T]; with several heads, [T, heads].
     """
@@ -141,7 +141,7 @@ class Answer:
 
     @property
     def revision(self) -> int:
-        """Of the snapshot that answered; 0 of a merged answer."""
+        """Of the snapshot that answered; of several calls the first one's; 0 of a merged answer."""
         return self._facts[0]
 
     @property
@@ -218,6 +218,26 @@ class Answer:
         values = _scaled(self._values, shares[0]) + _scaled(other._values, shares[1])
         facts = (0, 0, max(lse_errors), self._facts[3] + other._facts[3])
         return Answer(values, self._heads, (), columns, weights, facts)
+
+
+def concatenate(answers: Sequence[Answer]) -> Answer:
+    """The answers of one lookup's calls as one, in the order given; there is at least one.
+
+    Its revision and row count are those of the first. INTERNAL if heads or dimensions differ.
+    """
+    first = answers[0]
+    if len(answers) == 1:
+        return first
+    shapes = {(each.num_heads, each.values.shape[1], each.weights is None) for each in answers}
+    if len(shapes) > 1:
+        raise internal("the server's answers to the queries of one lookup do not fit each other")
+    weights = None
+    if first.weights is not None:
+        lists = (one for each in answers for one in each.weights or ())
+        weights = Weights(tuple(lists), first.num_heads)
+    columns = {name: np.concatenate([each._flat(name) for each in answers]) for name in _COLUMNS}
+    values = np.concatenate([each.values for each in answers])
+    return Answer(values, first.num_heads, (), columns, weights, first._facts)
 
 
 def _frozen(array: Array) -> Array:

@@ -17,6 +17,7 @@ from softlookup._proto.softlookup.v1 import attention_pb2, lookup_pb2, row_pb2
 
 #: Which weights come back: None, the so many largest ones, or "all".
 WeightsWish = Union[None, int, str]
+_CAUSAL_OFFSET_MAX = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -82,33 +83,61 @@ def filter_message(where: Optional[RowFilter]) -> Any:
     )
 
 
-def lookup(
-    store: str,
-    queries: Any,
-    options: Options,
-    where: Optional[RowFilter],
-    source: Optional[str],
-    memory: Optional[str],
-    min_revision: int,
-    inputs: bool,
-    deadline: Optional[float],
-) -> Call[Answer]:
-    """A lookup of `queries`, [T, key_dim] or [key_dim]; with `inputs` [T, input_dim]."""
-    array = arrays.matrix("queries", queries, one_row=True)
-    arrays.check_finite("queries", array)
-    message = fill(
-        lookup_pb2.LookupRequest(options=options.message()),
-        store=store,
-        source=SOURCES.number("source", source),
-        memory=memory,
-        min_revision=min_revision,
-    )
-    if where is not None:
-        message.filter.CopyFrom(filter_message(where))
-    field = 3 if inputs else 2
-    request = wire.join(message.SerializeToString(), [(field, arrays.contiguous(array))])
-    decode = _decoder(lookup_pb2.LookupResponse, len(array), options)
-    return Call(SERVICE + "Lookup", request, decode, safe=True, deadline=deadline)
+class Lookup:
+    """A lookup of `queries`, [T, key_dim] or [key_dim]; with `inputs` [T, input_dim]. Checked, and
+    not yet encoded.
+
+    rows, row_bytes How many queries there are, and the bytes of one.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        queries: Any,
+        options: Options,
+        where: Optional[RowFilter],
+        source: Optional[str],
+        memory: Optional[str],
+        min_revision: int,
+        inputs: bool,
+        deadline: Optional[float],
+    ) -> None:
+        self._array = arrays.matrix("queries", queries, one_row=True)
+        arrays.check_finite("queries", self._array)
+        self._message = fill(
+            lookup_pb2.LookupRequest(options=options.message()),
+            store=store,
+            source=SOURCES.number("source", source),
+            memory=memory,
+            min_revision=min_revision,
+        )
+        if where is not None:
+            self._message.filter.CopyFrom(filter_message(where))
+        self._field = 3 if inputs else 2
+        self._options = options
+        self.store = store
+        self.deadline = deadline
+        self.rows = len(self._array)
+        self.row_bytes = self._array.shape[1] * self._array.itemsize
+
+    def call(self, begin: int, end: int) -> Call[Answer]:
+        """The lookup of the queries [begin, end).
+
+        If there are queries before these, they were answered. So the store has the revision that was
+        asked for, and another one of its name would have a call wait for it in vain. The server
+        counts the queries of each call from 0, so causal_offset counts those before.
+        """
+        message = self._message
+        if begin > 0:
+            message = lookup_pb2.LookupRequest()
+            message.CopyFrom(self._message)
+            message.min_revision = 0
+            offset = message.options.causal_offset + begin
+            message.options.causal_offset = min(offset, _CAUSAL_OFFSET_MAX)
+        matrix = (self._field, arrays.contiguous(self._array[begin:end]))
+        request = wire.join(message.SerializeToString(), [matrix])
+        decode = _decoder(lookup_pb2.LookupResponse, end - begin, self._options)
+        return Call(SERVICE + "Lookup", request, decode, safe=True, deadline=self.deadline)
 
 
 def attend(

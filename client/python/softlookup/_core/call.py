@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Generic, Optional, TypeVar
+from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
 from softlookup._core.arrays import invalid
 from softlookup._core.errors import internal
@@ -42,6 +42,11 @@ class Call(Generic[T]):
     def result(self, data: bytes) -> T:
         """The result of an answer. Error with the code INTERNAL if it cannot be right."""
         return guard(self.name, self.decode, data)
+
+
+#: Calls that are made one after the other: yields each, is sent its result or thrown its Error, and
+#: returns what comes of them all.
+Calls = Generator[Call[Any], Any, T]
 
 
 def guard(name: str, decode: Callable[..., T], *arguments: Any) -> T:

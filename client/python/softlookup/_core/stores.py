@@ -62,6 +62,17 @@ def get(name: str, deadline: Optional[float]) -> Call[StoreInfo]:
     return _call("GetStore", request, _store, deadline, safe=True)
 
 
+def get_birth(name: str, deadline: Optional[float]) -> Call[Tuple[int, int]]:
+    """When the store was made, in seconds and nanoseconds: another one of its name has another."""
+    request = fill(store_pb2.GetStoreRequest(), name=name)
+
+    def decode(data: bytes) -> Tuple[int, int]:
+        time = wire.parse(store_pb2.Store, data).create_time
+        return time.seconds, time.nanos
+
+    return _call("GetStore", request, decode, deadline, safe=True)
+
+
 def list_page(prefix: str, token: str, deadline: Optional[float]) -> Call[Page]:
     """One page of ListStores: its stores, and the token of the next page, empty on the last."""
     request = fill(store_pb2.ListStoresRequest(), prefix=prefix, page_token=token)

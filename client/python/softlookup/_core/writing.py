@@ -9,7 +9,8 @@ from typing import Callable, Optional, Tuple
 from softlookup._core import wire
 from softlookup._core.appends import Batch
 from softlookup._core.arrays import invalid
-from softlookup._core.errors import Error, internal
+from softlookup._core.call import check_seconds
+from softlookup._core.errors import DeadlineError, Error, internal
 from softlookup._core.resend import ResendQueue, check_writer_name
 from softlookup._core.results import AppendProgress, WriterState
 from softlookup._core.retry import Retry, delay_before_retry
@@ -24,6 +25,7 @@ class WriterOptions:
     """What store.writer() is given.
 
     outage_max          Longest time without an acknowledgement, in seconds, while requests wait.
+    finish_timeout      Seconds that leaving the writer waits for all acknowledgements; None: any.
     window_requests     Most requests that are not acknowledged, and window_bytes: most bytes of
                         them. A larger request is sent alone.
     """
@@ -35,6 +37,7 @@ class WriterOptions:
     from_start: bool = False
     outage_max: float = 120.0
     batch_rows: Optional[int] = None
+    finish_timeout: Optional[float] = None
     window_requests: int = 64
     window_bytes: int = 32 << 20
 
@@ -42,6 +45,7 @@ class WriterOptions:
         check_writer_name(self.name)
         if not 0 < self.outage_max:
             raise invalid("outage_max", "outage_max must be above 0 seconds")
+        check_seconds("finish_timeout", self.finish_timeout)
 
 
 class Machine:
@@ -88,19 +92,31 @@ class Machine:
         fits = self._queue.byte_size + rows * row_bytes <= self.options.window_bytes
         return fits and len(self._queue) < self.options.window_requests
 
-    def push(self, batch: Batch, cut: Tuple[int, int]) -> None:
-        """Adds a request. Raises what ended the writer, if it is over."""
+    def check_takes_rows(self) -> None:
+        """Raises what ended the writer, if it is over, or that it is finished."""
         if self.over and self.result is not None:
             raise self.result
         if self.cancelled:
             raise _cancelled()
         if self.finishing or self.over:
             raise Error("FAILED_PRECONDITION", "the writer is finished")
+
+    def push(self, batch: Batch, cut: Tuple[int, int]) -> None:
+        """Adds a request, if the writer takes rows."""
+        self.check_takes_rows()
         store, writer = self.options.store, self.options.name
         self._queue.push(
             cut[1] - cut[0],
             lambda sequence: batch.request(store, *cut, writer=writer, sequence=sequence),
         )
+
+    def late(self, timeout: float) -> Error:
+        """The error of a finish() that had so many seconds while the writer was not over."""
+        waiting = len(self._queue)
+        text = f"the writer was not done after {timeout:g} s; unacknowledged requests: {waiting}"
+        error = DeadlineError("DEADLINE_EXCEEDED", text)
+        error.acknowledged_rows = self.progress.rows
+        return error
 
     def cancel(self) -> None:
         """The writer is to end soon."""

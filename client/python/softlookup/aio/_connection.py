@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from softlookup._connection import error_of
-from softlookup._core.call import Call, check_seconds
+from softlookup._core.call import Call, Calls, check_seconds
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.retry import Attempts, Budget
@@ -94,6 +94,21 @@ class Connection:
                 delay = attempts.failed(error, time.monotonic(), random.random())
                 self.channel().get_state(try_to_connect=True)
                 await asyncio.sleep(delay)
+
+    async def run_all(self, calls: Calls[T]) -> T:
+        """What comes of calls that are made one after the other, each as run() makes it."""
+        try:
+            call = next(calls)
+            while True:
+                try:
+                    result = await self.run(call)
+                except Error as error:
+                    call = calls.throw(error)
+                else:
+                    call = calls.send(result)
+        except StopIteration as end:
+            whole: T = end.value
+            return whole
 
     async def stream(self, call: Call[T], idle: Optional[float]) -> AsyncIterator[T]:
         """The results of a stream of answers, which must not be `idle` seconds apart; None: any.

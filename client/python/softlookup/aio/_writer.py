@@ -6,13 +6,13 @@ import asyncio
 import random
 import time
 from types import TracebackType
-from typing import Any, Optional, Sequence, Type
+from typing import Any, Callable, Optional, Sequence, Type
 
 import grpc
 
 from softlookup._core import row_calls
 from softlookup._core.appends import STREAM_METHOD, Batch, RowLabels
-from softlookup._core.call import guard
+from softlookup._core.call import check_seconds, guard
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.results import AppendProgress, WriterState
@@ -30,7 +30,8 @@ class Writer:
     """Appends rows exactly once, whatever breaks. Made by Store.writer(), and a context manager.
 
     Entering asks the store what it has of the writer's name. Leaving without an exception waits
-    until all rows are acknowledged, and raises an Error if they are not; leaving with one cancels.
+    until all rows are acknowledged, or for finish_timeout seconds, and raises an Error if they are
+    not; leaving with one cancels.
     One task at a time may append.
     """
 
@@ -71,7 +72,7 @@ class Writer:
             await self.cancel()
             return
         try:
-            await self.finish()
+            await self.finish(timeout=self._options.finish_timeout)
         except BaseException:  # The task is cancelled, for example.
             await self.cancel()
             raise
@@ -117,6 +118,7 @@ class Writer:
             options.acknowledge,
             batch_rows=options.batch_rows,
         )
+        machine.check_takes_rows()  # Rows that are refused as a whole end nothing.
         try:
             async with self._changed:
                 for cut in batch.cuts(machine.skip(batch)):
@@ -128,16 +130,28 @@ class Writer:
             await self.cancel()
             raise
 
-    async def finish(self) -> AppendProgress:
-        """Waits until all rows are acknowledged. Raises an Error if they will not be."""
+    async def finish(self, *, timeout: Optional[float] = None) -> AppendProgress:
+        """Waits until all rows are acknowledged. Raises an Error if they will not be.
+
+        timeout         Seconds to wait. Default: as long as it takes, which can be for ever if the
+                        server holds the connection and does not answer.
+
+        The Error after the timeout is a DeadlineError with acknowledged_rows. The writer then takes
+        no more rows, and goes on to send those that it has: finish() can be called again.
+        """
         machine = self._machine
+        check_seconds("timeout", timeout)
         async with self._changed:
             machine.finishing = True
             self._changed.notify_all()
-            await self._changed.wait_for(lambda: machine.over)
-            if machine.result is not None:
-                raise machine.result
-            return machine.progress
+        try:
+            await asyncio.wait_for(self._await(lambda: machine.over), timeout)
+        except asyncio.TimeoutError:
+            assert timeout is not None
+            raise machine.late(timeout) from None
+        if machine.result is not None:
+            raise machine.result
+        return machine.progress
 
     async def cancel(self) -> None:
         """Ends the writer soon. Rows that are not acknowledged may or may not be written."""
@@ -176,13 +190,13 @@ class Writer:
             await self._changed.wait_for(lambda: not self._machine.may_idle)
             return self._machine.has_work()
 
-    async def _pause(self, seconds: float) -> None:
-        async def cancelled() -> None:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._machine.cancelled)
+    async def _await(self, condition: Callable[[], bool]) -> None:
+        async with self._changed:
+            await self._changed.wait_for(condition)
 
+    async def _pause(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(cancelled(), seconds)
+            await asyncio.wait_for(self._await(lambda: self._machine.cancelled), seconds)
         except asyncio.TimeoutError:
             pass
 
