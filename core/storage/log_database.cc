@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
+#include "core/storage/empty_tables.h"
 #include "core/storage/records.h"
 #include "core/storage/rocksdb_errors.h"
 #include "core/storage/table_files.h"
@@ -27,6 +28,7 @@ LogDatabase::LogDatabase(std::string directory, RocksdbAccess access, rocksdb::E
     : directory_(std::move(directory)),
       access_(access),
       env_(env),
+      database_env_(HideErrorsOfEmptyTables(*env)),
       synced_sequence_(absl::StrCat(directory_, "/", kSyncedName)),
       reserve_(absl::StrCat(directory_, "/", kReserveName)),
       reclaimer_(access == RocksdbAccess::kWrite
@@ -85,7 +87,7 @@ absl::Status LogDatabase::OpenToWrite() {
 }
 
 rocksdb::Options LogDatabase::Options() const {
-  rocksdb::Options options = LogOptions(env_, errors_);
+  rocksdb::Options options = LogOptions(database_env_.get(), errors_);
   if (compacts_ && !reclaimer_->has_found_damage()) options.disable_auto_compactions = false;
   return options;
 }

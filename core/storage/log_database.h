@@ -117,6 +117,7 @@ class LogDatabase {
   const std::string directory_;
   const RocksdbAccess access_;
   rocksdb::Env* const env_;
+  const std::unique_ptr<rocksdb::Env> database_env_;  // env_ with HideErrorsOfEmptyTables().
   const std::shared_ptr<BackgroundErrors> errors_ = std::make_shared<BackgroundErrors>();
   rocksdb::FileLock* lock_ = nullptr;  // Held if access_ is kRead.
   SyncedSequence synced_sequence_;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/storage/empty_tables.h"
 #include "core/storage/open_errors.h"
 #include "core/storage/records.h"
 #include "core/storage/rocksdb_errors.h"
@@ -80,6 +81,7 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundE
   rocksdb::Options options;
   options.env = env;
   options.listeners.push_back(errors);
+  options.table_properties_collector_factories.push_back(std::make_shared<EmptyTableWatch>());
   options.max_bgerror_resume_count = 0;
   options.paranoid_checks = true;
   options.track_and_verify_wals_in_manifest = true;

@@ -36,7 +36,8 @@ inline constexpr std::size_t kTableBlockBytes = std::size_t{64} << 10;
 // What a database is opened for.
 enum class RocksdbAccess { kWrite, kRead };
 
-// Returns the options of a log's database. `errors` is told of errors in the background.
+// Returns the options of a log's database. It may only be written with an `env` of
+// HideErrorsOfEmptyTables(). `errors` is told of errors in the background.
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 
 // Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `status` to
