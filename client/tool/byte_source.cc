@@ -54,7 +54,9 @@ absl::StatusOr<bool> ByteSource::ReadLine(std::string* line) {
   }
   if (!ended && line->empty()) return false;
   if (++line_number_ == 1 && absl::StartsWith(*line, kNpyMagic)) {
-    return InputError(name_, "is a .npy file, but it must be text, one line a row");
+    return InputError(name_,
+                      absl::StrCat("is a .npy file, but it must be text, one line a row",
+                                   file_.get() == stdin ? "; --format npy reads its rows" : ""));
   }
   if (line_number_ == 1 && absl::StartsWith(*line, kByteOrderMark)) {
     line->erase(0, std::strlen(kByteOrderMark));

@@ -1,5 +1,8 @@
 // `softlookup`: stores, appends, lookups and memories from the command line.
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -9,6 +12,19 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/parse_error.h"
+
+namespace {
+
+// What a shell calls the end of a command by SIGPIPE, which some commands ignore while they work.
+constexpr int kBrokenPipe = 128 + SIGPIPE;
+
+// Whether standard output is a pipe whose reader has gone, as with `| head`.
+bool NobodyReadsOutput() {
+  pollfd output = {.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&output, 1, /*timeout=*/0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using softlookup::tool::ExitCode;
@@ -31,6 +47,7 @@ int main(int argc, char** argv) {
   }
   absl::Status status = softlookup::tool::RunCommand(session);
   if (!std::cout.flush() && status.ok()) {
+    if (NobodyReadsOutput()) return kBrokenPipe;
     status = absl::DataLossError("standard output cannot be written");
   }
   if (!status.ok()) {

@@ -156,7 +156,8 @@ void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& respon
                << response.store().revision() << "\n";
   if (!response.has_replaced()) return;
   *session.out << "replaced a store of " << Counted(replaced.row_count(), "row") << " at revision "
-               << replaced.revision() << ", created " << CreateTime(replaced) << "\n";
+               << replaced.revision() << ", created " << CreateTime(replaced)
+               << "; its writers are gone with it\n";
 }
 
 void PrintCompacted(const v1::Store& before, const v1::CompactStoreResponse& response,

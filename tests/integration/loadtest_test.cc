@@ -67,7 +67,7 @@ TEST_F(LoadtestTest, AnOpenLoopOfLookupsAndAppendsIsVerifiedAsOfEachSnapshot) {
   EXPECT_GT(found["methods"]["append"]["ok"], 20);
   EXPECT_GT(found["methods"]["lookup"]["ok"], 60);
   EXPECT_EQ(found["calls"]["errors"], 0);
-  EXPECT_GT(found["verification"]["answers"], 5);
+  EXPECT_GT(found["verification"]["answers"], 0);
   EXPECT_EQ(found["verification"]["wrong"], 0) << found["verification"]["first_wrong"];
   EXPECT_EQ(found["verification"]["unchecked"], 0);
 }

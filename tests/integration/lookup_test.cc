@@ -16,6 +16,8 @@
 namespace softlookup::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 class LookupTest : public IntegrationTest {};
 
 TEST_F(LookupTest, ALookupInNumbersIsAnsweredInNumbers) {
@@ -93,6 +95,16 @@ TEST_F(LookupTest, TheToolWritesItsFileThoughNobodyReadsTheTables) {
                     " lookup s --queries - --values-out ", answers, " | true; ls ", answers)},
       queries);
   EXPECT_EQ(result.out, answers + "\n") << result.err;
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(LookupTest, TheToolSaysHowToPipeANpyFileIntoIt) {
+  Create("s", 1, 1);
+  const CommandResult result = RunCommand(
+      {ToolBinary(), "--server", server_.grpc_address(), "lookup", "s", "--queries", "-"},
+      "\x93NUMPY\n");
+  EXPECT_THAT(result.err, HasSubstr("standard input: is a .npy file, but it must be text, one line "
+                                    "a row; --format npy reads its rows"));
 }
 
 TEST_F(LookupTest, AnAnswerIsWithinItsMaxErrorAndSaysWhatIsProven) {

@@ -79,11 +79,13 @@ TEST_F(StoreToolTest, StoreRenameSaysWhatBecameOfWhichStores) {
   EXPECT_FALSE(sent.replace());
   EXPECT_EQ(Run({"store", "mv", "next", "people", "--replace"}).out,
             "renamed next to people, which has 7 rows at revision 3\n"
-            "replaced a store of 5 rows at revision 9, created 1970-01-02T00:00:00.000Z\n");
+            "replaced a store of 5 rows at revision 9, created 1970-01-02T00:00:00.000Z; its "
+            "writers are gone with it\n");
   new_rows = old_rows = 1;
   EXPECT_EQ(Run({"store", "rename", "next", "people", "--replace"}).out,
             "renamed next to people, which has 1 row at revision 3\n"
-            "replaced a store of 1 row at revision 9, created 1970-01-02T00:00:00.000Z\n");
+            "replaced a store of 1 row at revision 9, created 1970-01-02T00:00:00.000Z; its "
+            "writers are gone with it\n");
   new_rows = 7;
   const auto json = RunJson({"store", "rename", "next", "people", "--replace"});
   EXPECT_EQ(json["renamed"], "next");
