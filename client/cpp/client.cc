@@ -78,6 +78,9 @@ absl::Status Validate(const AppendStreamOptions& options) {
   return absl::OkStatus();
 }
 
+// The least that AttentionOptions.max_error counts as.
+constexpr double kExactness = 1e-5;
+
 int Milliseconds(absl::Duration duration) {
   const absl::Duration most = absl::Milliseconds(std::numeric_limits<int>::max());
   return static_cast<int>(absl::ToInt64Milliseconds(std::min(duration, most)));
@@ -382,6 +385,7 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
                         std::make_move_iterator(response.mutable_weights()->end()));
   answer.revision = response.revision();
   answer.row_count = response.row_count();
+  answer.log_sum_exp_error = std::max(options.attention.max_error(), kExactness);
   return answer;
 }
 
