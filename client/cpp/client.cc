@@ -4,7 +4,6 @@
 #include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health.h"
 #include "client/cpp/one_connection_pipeline.h"
+#include "client/cpp/query_weights.h"
 #include "client/cpp/resuming_pipeline.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/status_macros.h"
@@ -78,6 +78,9 @@ absl::Status Validate(const AppendStreamOptions& options) {
   return absl::OkStatus();
 }
 
+// The least that AttentionOptions.max_error counts as.
+constexpr double kExactness = 1e-5;
+
 int Milliseconds(absl::Duration duration) {
   const absl::Duration most = absl::Milliseconds(std::numeric_limits<int>::max());
   return static_cast<int>(absl::ToInt64Milliseconds(std::min(duration, most)));
@@ -107,12 +110,6 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
   return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
 }
 
-bool AreFinite(const v1::QueryWeights& weights) {
-  return std::isfinite(weights.remaining_weight()) &&
-         std::all_of(weights.weights().begin(), weights.weights().end(),
-                     [](double weight) { return std::isfinite(weight); });
-}
-
 // Returns Internal if the lists in `response` do not have the sizes that `queries` queries need, or
 // if a weight is not finite. Without the check of sizes, callers could index past the end of a
 // list. They index `stats` and `weights` by query and head, and use one index for all lists of a
@@ -127,14 +124,11 @@ absl::Status CheckAnswer(const Response& response, std::uint32_t queries,
       options.weights() == v1::WEIGHTS_MODE_ALL) {
     fits &= response.weights_size() == response.stats_size();
   }
-  for (const v1::QueryWeights& weights : response.weights()) {
-    fits &= weights.ids_size() == 0 || weights.ids_size() == weights.positions_size();
-    fits &= weights.has_ids_size() == 0 || weights.has_ids_size() == weights.ids_size();
-    fits &= weights.weights_size() == weights.positions_size() &&
-            weights.scores_size() == weights.positions_size();
-  }
+  fits &=
+      std::all_of(response.weights().begin(), response.weights().end(), client_internal::ListsFit);
   if (!fits) return absl::InternalError("the server's answer does not fit the queries");
-  if (!std::all_of(response.weights().begin(), response.weights().end(), AreFinite)) {
+  if (!std::all_of(response.weights().begin(), response.weights().end(),
+                   client_internal::WeightsAreFinite)) {
     return absl::InternalError("the server's answer has a weight that is not finite");
   }
   return absl::OkStatus();
@@ -391,6 +385,7 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
                         std::make_move_iterator(response.mutable_weights()->end()));
   answer.revision = response.revision();
   answer.row_count = response.row_count();
+  answer.log_sum_exp_error = std::max(options.attention.max_error(), kExactness);
   return answer;
 }
 

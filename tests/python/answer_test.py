@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What answers are, which are refused, and how they merge: answer_test.py SERVER ROOT TOOL"""
+import functools
 import math
 import pickle
 import unittest
@@ -8,8 +9,12 @@ import numpy as np
 
 import softlookup as sl
 from softlookup._core import answer, wire
+from softlookup._core.weights import QueryWeights, Weights
 from softlookup._proto.softlookup.v1 import lookup_pb2
-from subject import main
+from subject import conformance, main
+
+
+FLOATS = ("log_sum_exp", "max_logit", "entropy", "error_bound")
 
 
 class AnswerTest(unittest.TestCase):
@@ -171,6 +176,77 @@ class MergeTest(unittest.TestCase):
                     np.testing.assert_allclose(merged.entropy, whole.entropy, rtol=1e-9, atol=1e-12)
                     np.testing.assert_array_equal(merged.counted_rows, whole.counted_rows)
                     np.testing.assert_array_equal(merged.max_logit, whole.max_logit)
+
+    def answer_of(self, part, case):
+        """A part of a case of merge.json."""
+        heads = part.get("num_heads", case["num_heads"])
+        columns = {name: np.array(part[name], np.float64) for name in FLOATS}
+        columns["empty"] = np.array(part["empty"], np.bool_)
+        for name in ("counted_rows", "summed_rows"):
+            columns[name] = np.array(part[name], np.uint64)
+        values = np.array(part["values"], np.float64)
+        lists = None
+        if "weights" in part:
+            lists = Weights(tuple(self.list_of(each) for each in part["weights"]), heads)
+        return answer.Answer(
+            values if values.size else np.zeros((0, case["columns"])),
+            heads,
+            (),
+            columns,
+            lists,
+            (part.get("revision", 0), part.get("row_count", 0), part["log_sum_exp_error"], 1),
+        )
+
+    def list_of(self, each):
+        ids = each["ids"]
+        return QueryWeights(
+            np.array(each["positions"], np.uint64),
+            np.array([one or 0 for one in ids], np.uint64),
+            np.array([one is not None for one in ids], np.bool_),
+            np.array(each["weights"], np.float64),
+            np.array(each["scores"], np.float64),
+            np.array(each.get("parts", [0] * len(ids)), np.uint32),
+            each["remaining"],
+        )
+
+    def check_merged(self, merged, case, tolerance):
+        def close(found, given, size=None):
+            given = np.array(given, np.float64).reshape(np.shape(found))
+            if size is None:
+                size = np.maximum(1, np.abs(np.where(np.isfinite(given), given, 0)))
+            with np.errstate(invalid="ignore"):  # -inf - -inf
+                near = (np.abs(found - given) <= tolerance * size) | (found == given)
+            self.assertTrue((near | (np.isnan(found) & np.isnan(given))).all(), (found, given))
+
+        expected = case["merged"]
+        close(merged.values, expected["values"], case["largest"])
+        self.assertEqual(merged.values.shape, (len(expected["values"]), case["columns"]))
+        for name in FLOATS:
+            close(getattr(merged, name), expected[name])
+        for name in ("counted_rows", "summed_rows", "empty"):
+            self.assertEqual(getattr(merged, name).reshape(-1).tolist(), expected[name])
+        self.assertEqual((merged.revision, merged.row_count), (0, 0))
+        self.assertEqual(merged._facts[2:], (expected["log_sum_exp_error"], len(case["parts"])))
+        self.assertEqual(merged.weights is None, "weights" not in expected)
+        for found, each in zip(merged.weights or (), expected.get("weights", ())):
+            given = self.list_of(each)
+            for name in ("positions", "ids", "has_ids", "parts"):
+                self.assertEqual(getattr(found, name).tolist(), getattr(given, name).tolist())
+            for name in ("weights", "scores", "remaining"):
+                close(getattr(found, name), getattr(given, name))
+
+    def test_every_case_of_the_conformance_file(self):
+        data = conformance("merge.json")
+        for case in data["cases"]:
+            with self.subTest(case["name"]):
+                parts = [self.answer_of(part, case) for part in case["parts"]]
+                if "error" in case:
+                    self.assertEqual(case["error"], "INVALID_ARGUMENT")
+                    with self.assertRaises(ValueError):
+                        functools.reduce(answer.Answer.merge, parts)
+                else:
+                    merged = functools.reduce(answer.Answer.merge, parts)
+                    self.check_merged(merged, case, data["tolerance"])
 
     def test_what_is_empty_adds_nothing(self):
         empty = sl.Answer.of(np.zeros((2, 3)), [-np.inf, -np.inf])

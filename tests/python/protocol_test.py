@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """What comes of failures: errors, retries and writers, without sockets: protocol_test.py SERVER ROOT TOOL"""
-import json
 import math
 import pickle
 import unittest
@@ -11,12 +10,7 @@ import softlookup as sl
 from softlookup._core import appends, details, resend, retry, wire, writing
 from softlookup._core.results import WriterState
 from softlookup._proto.softlookup.v1 import row_pb2
-from subject import ROOT, main
-
-
-def cases(name):
-    """A file of tests/conformance."""
-    return json.loads((ROOT / "tests/conformance" / name).read_text())
+from subject import conformance, main
 
 
 class ErrorsTest(unittest.TestCase):
@@ -43,7 +37,7 @@ class ErrorsTest(unittest.TestCase):
             )
 
     def test_every_case_of_the_conformance_file(self):
-        for case in cases("errors.json")["cases"]:
+        for case in conformance("errors.json")["cases"]:
             with self.subTest(case["name"]):
                 found = details.read_details(bytes.fromhex(case["details"]))
                 self.assertEqual(found, (case["reason"], case["metadata"], case["retry_after"]))
@@ -90,7 +84,7 @@ class ErrorsTest(unittest.TestCase):
 
 class RetryTest(unittest.TestCase):
     def test_every_case_of_the_conformance_file(self):
-        data = cases("retries.json")
+        data = conformance("retries.json")
         options = retry.Retry(**data["options"])
         for case in data["cases"]:
             with self.subTest(case["name"]):
@@ -156,7 +150,7 @@ class WriterTest(unittest.TestCase):
             self.assertEqual(queue.progress.revision, given.get("revision", 0))
 
     def test_every_case_of_the_conformance_file(self):
-        for case in cases("writers.json")["cases"]:
+        for case in conformance("writers.json")["cases"]:
             with self.subTest(case["name"]):
                 queue = resend.ResendQueue(case["last_sequence"])
                 for step in case["steps"]:

@@ -1,5 +1,6 @@
 """What a test of the Python package is about: TEST SERVER ROOT TOOL, with the package on PYTHONPATH."""
 import contextlib
+import json
 import pathlib
 import sys
 import unittest
@@ -15,6 +16,11 @@ def local_server(
 ) -> "contextlib.AbstractContextManager[softlookup.testing.LocalServer]":
     """A server of our own on free ports."""
     return softlookup.testing.local_server(SERVER, **{"seconds": 60.0, **options})
+
+
+def conformance(name: str) -> Any:
+    """A file of tests/conformance."""
+    return json.loads((ROOT / "tests/conformance" / name).read_text())
 
 
 def main() -> None:

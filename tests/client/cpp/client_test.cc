@@ -212,6 +212,22 @@ TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
   EXPECT_EQ(answer->row_count, 12u);
 }
 
+TEST_F(ClientTest, AnAnswerSaysHowFarItsLogSumExpMayBeOff) {
+  service_.lookup = [](grpc::ServerContext*, const v1::LookupRequest& request,
+                       v1::LookupResponse* response) {
+    *response->mutable_values() = request.queries();
+    response->add_stats();
+    return grpc::Status::OK;
+  };
+  Client client = Connect();
+  LookupOptions options;
+  EXPECT_EQ(client.Lookup("people", queries_, options)->log_sum_exp_error, 1e-5);
+  options.attention.set_max_error(1e-6);
+  EXPECT_EQ(client.Lookup("people", queries_, options)->log_sum_exp_error, 1e-5);
+  options.attention.set_max_error(0.01);
+  EXPECT_EQ(client.Lookup("people", queries_, options)->log_sum_exp_error, 0.01);
+}
+
 TEST_F(ClientTest, AnswerThatDoesNotFitTheQueriesIsAnError) {
   std::vector<v1::LookupResponse> answers(6);
   answers[0].mutable_values()->set_rows(2);

@@ -117,6 +117,16 @@ struct LookupAnswer {
   std::vector<v1::QueryWeights> weights;
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;
+
+  // The fields below are for MergeAnswers() (merge_answers.h).
+
+  // How far each log_sum_exp may be from the exact one. Lookup() sets it to the larger of
+  // LookupOptions::attention.max_error and 1e-5.
+  double log_sum_exp_error = 0;
+  std::uint32_t parts = 1;  // How many answers this one was merged from.
+  // Which of these answers each row in `weights` is from, counted from 0. Has a list for each list
+  // in `weights`, and is empty if there are none or if this answer was not merged.
+  std::vector<std::vector<std::uint32_t>> weight_parts;
 };
 
 // Numbered as in grpc.health.v1.
