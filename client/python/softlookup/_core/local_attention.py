@@ -9,6 +9,7 @@ import numpy as np
 from softlookup._core import arrays
 from softlookup._core.answer import Answer
 from softlookup._core.arrays import invalid
+from softlookup._core.attention import check_causal
 from softlookup._core.wire import Array
 
 
@@ -84,6 +85,7 @@ def attend(
     find_scores = _SCORES.get(score.replace("-", "_"))
     if find_scores is None:
         raise invalid("score", f"score is {score!r}; it can be {', '.join(_SCORES)}")
+    check_causal(causal, causal_offset)
     seen = np.ones((len(q), len(k)), bool)
     if mask is not None:
         given = np.asarray(mask)

@@ -123,7 +123,8 @@ class Client:
         """Attention over keys [N, key_dim] and values [N, value_dim]; the server stores nothing.
 
         inputs          [N, input_dim], which the projection maps to keys and values. Without
-                        queries, it maps them to the queries, too: self attention.
+                        queries, it maps them to the queries, too: self attention, which needs no
+                        projection.
         The rest is as in Store.lookup().
         """
         options = Options(
