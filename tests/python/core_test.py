@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 
 import softlookup as sl
-from softlookup._core import appends, arrays, attention, settings, wire
+from softlookup._core import appends, arrays, attention, settings, stores, wire
 from softlookup._proto.softlookup.v1 import attention_pb2, lookup_pb2, matrix_pb2, row_pb2
 from subject import main
 
@@ -276,6 +276,33 @@ class AttentionTest(unittest.TestCase):
         self.assertEqual(
             attention.Options(score="scaled-dot").message().score, attention_pb2.SCORE_SCALED_DOT
         )
+
+
+class StoresTest(unittest.TestCase):
+    def create(self, memories):
+        names = ("num_heads", "score", "temperature", "storage", "projection", "labels", "deadline")
+        given = {**dict.fromkeys(names), "memories": memories}
+        return next(stores.create("s", 2, 1, **given))
+
+    def test_wrong_memories_are_named(self):
+        spec = sl.MemorySpec
+        for memories, field, text in (
+            ({"m": 0.5}, "memories", "dict"),
+            (spec("m", "average"), "memories", "MemorySpec"),
+            (["m"], "memories", "str"),
+            ([spec("m", "mean")], "memories.kind", "mean"),
+            ([spec("m", "decayed_average")], "memories.decay", "decay of m, .* is missing"),
+            ([spec("m", "decayed-sum")], "memories.decay", "is missing"),
+            ([spec("m", "gated")], "memories.gate", "gate of m, .* is missing"),
+        ):
+            with self.subTest(memories), self.assertRaisesRegex(
+                sl.InvalidArgumentError, text
+            ) as caught:
+                self.create(memories)
+            self.assertEqual(caught.exception.metadata["field"], field)
+        gate = [0.0, 1.0, 1.0]
+        good = (spec("a", "average"), spec("b", "decayed_sum", 0.5), spec("c", "gated", gate=gate))
+        self.create(good)
 
 
 class SettingsTest(unittest.TestCase):

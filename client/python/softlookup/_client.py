@@ -73,7 +73,7 @@ class Client:
         projection      Maps inputs to keys, values and queries.
         labels          Pairs for the caller's own use.
         """
-        call = stores.create(
+        calls = stores.create(
             name,
             key_dim,
             value_dim,
@@ -86,7 +86,7 @@ class Client:
             labels,
             deadline,
         )
-        self._connection.run(call)
+        self._connection.run_all(calls)
         return Store(self._connection, name)
 
     def stores(self, prefix: str = "", *, deadline: Optional[float] = None) -> List[StoreInfo]:

@@ -281,7 +281,7 @@ class Store:
 
         This object goes on naming the old one.
         """
-        return self._connection.run(stores.rename(self._name, name, replace, deadline))
+        return self._connection.run_all(stores.rename(self._name, name, replace, deadline))
 
     def compact(self, *, end_memories: bool = False, deadline: Optional[float] = None) -> Compacted:
         """Drops deleted rows for good. Takes up to minutes, so give it a deadline."""

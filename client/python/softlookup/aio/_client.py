@@ -72,7 +72,7 @@ class Client:
         projection      Maps inputs to keys, values and queries.
         labels          Pairs for the caller's own use.
         """
-        call = stores.create(
+        calls = stores.create(
             name,
             key_dim,
             value_dim,
@@ -85,7 +85,7 @@ class Client:
             labels,
             deadline,
         )
-        await self._connection.run(call)
+        await self._connection.run_all(calls)
         return Store(self._connection, name)
 
     async def stores(

@@ -285,7 +285,7 @@ class Store:
 
         This object goes on naming the old one.
         """
-        return await self._connection.run(stores.rename(self._name, name, replace, deadline))
+        return await self._connection.run_all(stores.rename(self._name, name, replace, deadline))
 
     async def compact(
         self, *, end_memories: bool = False, deadline: Optional[float] = None
