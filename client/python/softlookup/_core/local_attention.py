@@ -65,6 +65,8 @@ def attend(
 
     queries     [T, key_dim] or [key_dim].
     keys        [N, key_dim], and values: [N, value_dim].
+    score       And temperature: by default those of a new store. For a merge, give those of the
+                lookup: Store.info() has the store's.
     mask        [N] or [T, N], bool: which rows count for which query. Default: all.
     The rest is as in Store.lookup(). All arithmetic is float64. Client.attend() has a server do it.
     """
