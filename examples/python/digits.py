@@ -9,7 +9,7 @@ digits = load_digits()
 images, classes = digits.data, np.eye(10)[digits.target]
 with sl.connect() as client:
     store = client.create_store(
-        "digits", key_dim=64, value_dim=10, score="cosine", temperature=0.01
+        "scans", key_dim=64, value_dim=10, score="cosine", temperature=0.01
     )
     try:
         store.append(images[:500], classes[:500])

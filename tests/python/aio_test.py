@@ -96,6 +96,12 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             await self.store.lookup([1.0], min_revision=99, deadline=0.1)
         with self.assertRaisesRegex(ValueError, "keys: row 0"):
             await self.store.append([[np.nan]], [[1] * 5])
+        with self.assertRaisesRegex(sl.AlreadyExistsError, r"client\.store\('s'\) .* update\(\)"):
+            await self.client.create_store("s", key_dim=1, value_dim=5)
+        with self.assertRaisesRegex(sl.AlreadyExistsError, "replace=True deletes it"):
+            await (await self.client.create_store("t", key_dim=1, value_dim=5)).rename("s")
+        with self.assertRaisesRegex(ValueError, "memory goes with"):
+            await self.store.lookup([1.0], memory="m")
 
     async def test_a_writer_ends_with_an_exception_or_a_refused_request(self):
         with self.assertRaises(sl.InvalidArgumentError) as caught:

@@ -149,8 +149,10 @@ class ClientTest(unittest.TestCase):
         self.client.create_store("t", key_dim=1, value_dim=1, storage="int8", temperature=2.0)
         self.assertEqual([i.name for i in self.client.stores()], ["s", "t"])
         self.assertEqual([i.storage for i in self.client.stores("t")], ["int8"])
-        with self.assertRaises(sl.AlreadyExistsError):
+        with self.assertRaisesRegex(sl.AlreadyExistsError, "replace=True deletes it"):
             self.store.rename("t")
+        with self.assertRaisesRegex(sl.AlreadyExistsError, r"client\.store\('t'\) .* update\(\)"):
+            self.client.create_store("t", key_dim=1, value_dim=1)
         self.assertTrue(self.store.rename("t", replace=True).replaced)
         with self.assertRaises(KeyError) as caught:
             self.store.info()

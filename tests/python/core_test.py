@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 
 import softlookup as sl
-from softlookup._core import appends, arrays, attention, settings, wire
+from softlookup._core import appends, arrays, attention, settings, stores, wire
 from softlookup._proto.softlookup.v1 import attention_pb2, lookup_pb2, matrix_pb2, row_pb2
 from subject import main
 
@@ -189,7 +189,8 @@ class AttentionTest(unittest.TestCase):
             (dict(mode="soft "), "mode"),
             (dict(top_k=-1), "top_k"),
             (dict(temperature="hot"), "temperature"),
-            (dict(causal_offset=2**64), "causal_offset"),
+            (dict(causal=True, causal_offset=2**64), "causal_offset"),
+            (dict(causal_offset=1), "causal_offset"),
         ):
             with self.subTest(fields), self.assertRaises(sl.InvalidArgumentError) as caught:
                 attention.Options(**fields).message()
@@ -207,10 +208,101 @@ class AttentionTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "labels is one text"):
             sl.rows(labels="ab")
 
+    def refuse(self, field, text, make):
+        with self.assertRaisesRegex(sl.InvalidArgumentError, text) as caught:
+            make()
+        self.assertEqual(caught.exception.metadata, {"field": field})
+
+    def lookup(self, **given):
+        fields = dict(where=None, source=None, memory=None, min_revision=0, inputs=False)
+        options = attention.Options()
+        return attention.Lookup("s", [1.0], options, deadline=None, **{**fields, **given})
+
+    def test_what_a_source_leaves_out_is_refused(self):
+        for source in (None, "rows", "rows_and_memory"):
+            with self.subTest(source):
+                self.refuse("memory", "goes with", lambda: self.lookup(source=source, memory="m"))
+        for where in (
+            sl.rows(last=3),
+            sl.rows(begin=0),
+            sl.rows(end=3, labels=["a"]),
+            sl.rows(without_ids=[1]),
+        ):
+            with self.subTest(where):
+                self.refuse(
+                    "where", "nothing else", lambda: self.lookup(source="memory", where=where)
+                )
+        for given in (
+            dict(source="memory", memory="m", where=sl.rows(end=3)),
+            dict(source="memory", where=sl.rows()),
+            dict(source="rows_and_memory", where=sl.rows(last=3)),
+        ):
+            self.lookup(**given).call(0, 1)
+
+    def test_a_filter_is_one_that_rows_makes(self):
+        for where in (dict(last=3), 3, "a", ()):
+            with self.subTest(where):
+                self.refuse("where", r"softlookup\.rows", lambda: self.lookup(where=where))
+
+    def test_attend_refuses_what_does_not_go_together(self):
+        one, projection = [[1.0]], sl.Projection([[1.0]], [[1.0]], [[1.0]])
+        for field, given in (
+            ("values", dict(queries=one, keys=one)),
+            ("inputs", dict(queries=one, keys=one, values=one, inputs=one)),
+            ("inputs", dict(queries=one)),
+            ("queries", dict(keys=one, values=one)),
+            ("projection", dict(queries=one, keys=one, values=one, projection=projection)),
+            ("inputs", dict(queries=one, inputs=one)),
+        ):
+            with self.subTest(field=field, given=sorted(given)):
+                self.refuse(field, "", lambda: self.attend(**given))
+        for given in (
+            dict(queries=one, keys=one, values=one),
+            dict(inputs=one),
+            dict(inputs=one, projection=projection),
+            dict(queries=one, inputs=one, projection=projection),
+        ):
+            self.attend(**given)
+        self.refuse(
+            "causal_offset", "causal=True", lambda: sl.attend(one, one, one, causal_offset=1)
+        )
+
+    def attend(self, **given):
+        names = ("queries", "keys", "values", "inputs", "projection")
+        matrices = {name: given.get(name) for name in names}
+        return attention.attend(**matrices, num_heads=1, options=attention.Options(), deadline=None)
+
     def test_words_may_have_hyphens(self):
         self.assertEqual(
             attention.Options(score="scaled-dot").message().score, attention_pb2.SCORE_SCALED_DOT
         )
+
+
+class StoresTest(unittest.TestCase):
+    def create(self, memories):
+        names = ("num_heads", "score", "temperature", "storage", "projection", "labels", "deadline")
+        given = {**dict.fromkeys(names), "memories": memories}
+        return next(stores.create("s", 2, 1, **given))
+
+    def test_wrong_memories_are_named(self):
+        spec = sl.MemorySpec
+        for memories, field, text in (
+            ({"m": 0.5}, "memories", "dict"),
+            (spec("m", "average"), "memories", "MemorySpec"),
+            (["m"], "memories", "str"),
+            ([spec("m", "mean")], "memories.kind", "mean"),
+            ([spec("m", "decayed_average")], "memories.decay", "decay of m, .* is missing"),
+            ([spec("m", "decayed-sum")], "memories.decay", "is missing"),
+            ([spec("m", "gated")], "memories.gate", "gate of m, .* is missing"),
+        ):
+            with self.subTest(memories), self.assertRaisesRegex(
+                sl.InvalidArgumentError, text
+            ) as caught:
+                self.create(memories)
+            self.assertEqual(caught.exception.metadata["field"], field)
+        gate = [0.0, 1.0, 1.0]
+        good = (spec("a", "average"), spec("b", "decayed_sum", 0.5), spec("c", "gated", gate=gate))
+        self.create(good)
 
 
 class SettingsTest(unittest.TestCase):

@@ -128,12 +128,14 @@ class Store:
         top_k           Only the rows with so many largest logits count; 0: all.
         min_score       Only rows of at least this score count.
         recency_decay   In (0, 1]: adds age times its logarithm to a logit.
-        causal          Query t sees only positions up to causal_offset + t.
+        causal          Query t sees only positions up to causal_offset + t. Without it, there is no
+                        causal_offset.
         where           Which rows take part: softlookup.rows().
         weights         How many of the largest weights come back, or "all".
         max_error       In [0, 1]: how far a component may be from the exact one.
-        source          "rows" (the default), "memory", with the name `memory`, or
-                        "rows_and_memory".
+        source          "rows" (the default); "memory": the pair of the memory that `memory` names, by
+                        default "average", as of the end of `where`, which has no other condition
+                        then; or "rows_and_memory": the rows, and the average of all older ones.
         min_revision    The answer is from this revision or a later one.
         inputs          The queries are [T, input_dim], and the store's projection maps them.
 
@@ -279,7 +281,7 @@ class Store:
 
         This object goes on naming the old one.
         """
-        return self._connection.run(stores.rename(self._name, name, replace, deadline))
+        return self._connection.run_all(stores.rename(self._name, name, replace, deadline))
 
     def compact(self, *, end_memories: bool = False, deadline: Optional[float] = None) -> Compacted:
         """Drops deleted rows for good. Takes up to minutes, so give it a deadline."""

@@ -174,6 +174,9 @@ class Answer:
     def merge(self, other: Answer) -> Answer:
         """The answer over the rows of both, which must have no row in common.
 
+        Both must be of the same score and temperature. An answer does not tell its own, so others
+        give a wrong answer.
+
         Exact up to float64: y = sum_s p_s y_s with the shares p_s = exp(lse_s - lse); the entropy is
         sum_s p_s (entropy_s - ln p_s). error_bound has the unit of the store with the larger values.
         There are weights if both have them.

@@ -38,6 +38,7 @@ class Options:
     def message(self) -> Any:
         """The AttentionOptions."""
         message = attention_pb2.AttentionOptions()
+        check_causal(self.causal, self.causal_offset)
         is_wrong_word = isinstance(self.weights, str) and self.weights != "all"
         if is_wrong_word or isinstance(self.weights, bool):
             raise invalid("weights", f'weights is {self.weights!r}, not a number, "all" or None')
@@ -62,11 +63,20 @@ class Options:
         )
 
 
+def check_causal(causal: bool, causal_offset: int) -> None:
+    """InvalidArgumentError for an offset that would have no effect."""
+    if causal_offset and not causal:
+        raise invalid("causal_offset", "causal_offset goes with causal=True")
+
+
 def filter_message(where: Optional[RowFilter]) -> Any:
-    """The RowFilter message."""
+    """The RowFilter message. InvalidArgumentError names `where`, or a condition of it."""
     message = row_pb2.RowFilter()
     if where is None:
         return message
+    if not isinstance(where, RowFilter):
+        text = f"where is of type {type(where).__name__}; it takes what softlookup.rows() makes"
+        raise invalid("where", text)
     for name, given in (("ids", where.ids), ("labels", where.labels)):
         if given is not None and not given:
             text = f"{name} is empty, so that no row could pass; leave it out for all rows"
@@ -113,6 +123,7 @@ class Lookup:
         )
         if where is not None:
             self._message.filter.CopyFrom(filter_message(where))
+        _check_source(self._message)
         self._field = 3 if inputs else 2
         self._options = options
         self.store = store
@@ -138,6 +149,21 @@ class Lookup:
         request = wire.join(message.SerializeToString(), [matrix])
         decode = _decoder(lookup_pb2.LookupResponse, end - begin, self._options)
         return Call(SERVICE + "Lookup", request, decode, safe=True, deadline=self.deadline)
+
+
+def _check_source(message: Any) -> None:
+    """InvalidArgumentError for what a LookupRequest says and its source leaves out."""
+    if message.source != lookup_pb2.SOURCE_MEMORY:
+        if message.memory:
+            text = 'memory goes with source="memory"; "rows_and_memory" has the average alone'
+            raise invalid("memory", text)
+        return
+    rest = row_pb2.RowFilter()
+    rest.CopyFrom(message.filter)
+    rest.ClearField("end")
+    if rest.ByteSize() > 0:
+        text = "a memory stands for all rows before an end, so where can have nothing else"
+        raise invalid("where", f'with source="memory", {text}')
 
 
 def attend(
@@ -173,6 +199,11 @@ def attend(
         raise invalid("inputs", "attend takes either keys and values, or inputs")
     if queries is None and inputs is None:
         raise invalid("queries", "only self attention, which takes inputs, has no queries")
+    if projection is not None and inputs is None:
+        raise invalid("projection", "projection goes with inputs, not with keys and values")
+    if queries is not None and inputs is not None and projection is None:
+        text = "inputs need a projection beside queries; without queries, it is self attention"
+        raise invalid("inputs", text)
     message = fill(
         attention_pb2.AttendRequest(options=options.message()),
         num_heads=num_heads,

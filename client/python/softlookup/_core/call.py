@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
 from softlookup._core.arrays import invalid
-from softlookup._core.errors import internal
+from softlookup._core.errors import Error, internal
 from softlookup._core.wire import MalformedError
 
 T = TypeVar("T")
@@ -47,6 +47,17 @@ class Call(Generic[T]):
 #: Calls that are made one after the other: yields each, is sent its result or thrown its Error, and
 #: returns what comes of them all.
 Calls = Generator[Call[Any], Any, T]
+
+
+def hinted(call: Call[T], code: str, hint: str) -> Calls[T]:
+    """The call; an Error with this code also says what helps."""
+    try:
+        result: T = yield call
+    except Error as error:
+        if error.code == code:
+            error.message += f"; {hint}"
+        raise
+    return result
 
 
 def guard(name: str, decode: Callable[..., T], *arguments: Any) -> T:

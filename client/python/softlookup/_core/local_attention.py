@@ -9,6 +9,7 @@ import numpy as np
 from softlookup._core import arrays
 from softlookup._core.answer import Answer
 from softlookup._core.arrays import invalid
+from softlookup._core.attention import check_causal
 from softlookup._core.wire import Array
 
 
@@ -64,6 +65,8 @@ def attend(
 
     queries     [T, key_dim] or [key_dim].
     keys        [N, key_dim], and values: [N, value_dim].
+    score       And temperature: by default those of a new store. For a merge, give those of the
+                lookup: Store.info() has the store's.
     mask        [N] or [T, N], bool: which rows count for which query. Default: all.
     The rest is as in Store.lookup(). All arithmetic is float64. Client.attend() has a server do it.
     """
@@ -84,6 +87,7 @@ def attend(
     find_scores = _SCORES.get(score.replace("-", "_"))
     if find_scores is None:
         raise invalid("score", f"score is {score!r}; it can be {', '.join(_SCORES)}")
+    check_causal(causal, causal_offset)
     seen = np.ones((len(q), len(k)), bool)
     if mask is not None:
         given = np.asarray(mask)

@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 from softlookup._core import wire
 from softlookup._core.attention import matrix_to, projection_to
 from softlookup._core.arrays import invalid
-from softlookup._core.call import ADMIN, SERVICE, Call, fill
+from softlookup._core.call import ADMIN, SERVICE, Call, Calls, fill, hinted
 from softlookup._core.errors import internal
 from softlookup._core.results import Backup, Compacted, MemorySpec, Projection, Renamed, StoreInfo
 from softlookup._core.words import MEMORY_KINDS, SCORES, STORAGES
@@ -32,7 +32,7 @@ def create(
     projection: Optional[Projection],
     labels: Optional[Mapping[str, str]],
     deadline: Optional[float],
-) -> Call[StoreInfo]:
+) -> Calls[StoreInfo]:
     """CreateStore."""
     request = store_pb2.CreateStoreRequest()
     store = fill(
@@ -45,15 +45,17 @@ def create(
         temperature=temperature,
         storage_type=STORAGES.number("storage", storage),
     )
+    if isinstance(memories, (Mapping, MemorySpec)):
+        text = f"memories is of type {type(memories).__name__}; it takes a list of MemorySpec"
+        raise invalid("memories", text)
     for spec in memories:
-        kind = MEMORY_KINDS.number("memories.kind", spec.kind)
-        message = fill(store.memories.add(), name=spec.name, kind=kind, decay=spec.decay)
-        if spec.gate is not None:
-            matrix_to("memories.gate", spec.gate, message.gate, one_row=True)
+        _memory_to(spec, store.memories.add())
     if projection is not None:
         projection_to(projection, store.projection)
     _labels_to(labels, store)
-    return _call("CreateStore", request, _store, deadline)
+    call = _call("CreateStore", request, _store, deadline)
+    hint = f"client.store({name!r}) is that one: info() shows it, update() changes settings"
+    return hinted(call, "ALREADY_EXISTS", hint)
 
 
 def get(name: str, deadline: Optional[float]) -> Call[StoreInfo]:
@@ -118,7 +120,7 @@ def update(
     return _call("UpdateStore", request, _store, deadline)
 
 
-def rename(store: str, name: str, replace: bool, deadline: Optional[float]) -> Call[Renamed]:
+def rename(store: str, name: str, replace: bool, deadline: Optional[float]) -> Calls[Renamed]:
     """RenameStore."""
     request = fill(store_pb2.RenameStoreRequest(), store=store, new_name=name, replace=replace)
 
@@ -126,7 +128,8 @@ def rename(store: str, name: str, replace: bool, deadline: Optional[float]) -> C
         answer = wire.parse(store_pb2.RenameStoreResponse, data)
         return Renamed(store_info(answer.store), answer.HasField("replaced"))
 
-    return _call("RenameStore", request, decode, deadline)
+    call = _call("RenameStore", request, decode, deadline)
+    return hinted(call, "ALREADY_EXISTS", "replace=True deletes it in the same step")
 
 
 def compact(name: str, end_memories: bool, deadline: Optional[float]) -> Call[Compacted]:
@@ -235,6 +238,28 @@ def _memory_spec(message: Any) -> MemorySpec:
     gate = _matrix(message.gate) if message.HasField("gate") else None
     kind = MEMORY_KINDS.word(message.kind)
     return MemorySpec(message.name, kind, message.decay or None, None if gate is None else gate[0])
+
+
+def _memory_to(spec: Any, message: Any) -> None:
+    """Fills a MemorySpec message."""
+    if not isinstance(spec, MemorySpec):
+        text = f"memories has an element of type {type(spec).__name__}, not MemorySpec"
+        raise invalid("memories", text)
+    fill(
+        message,
+        name=spec.name,
+        kind=MEMORY_KINDS.number("memories.kind", spec.kind),
+        decay=spec.decay,
+    )
+    word = MEMORY_KINDS.word(message.kind)
+    if word.startswith("decayed") and spec.decay is None:
+        text = "is missing: give one in (0, 1), such as decay=0.9"
+        raise invalid("memories.decay", f"the decay of {spec.name}, of the kind {word}, {text}")
+    if word.startswith("gated") and spec.gate is None:
+        text = "is missing: give key_dim + 1 numbers, the bias first"
+        raise invalid("memories.gate", f"the gate of {spec.name}, of the kind {word}, {text}")
+    if spec.gate is not None:
+        matrix_to("memories.gate", spec.gate, message.gate, one_row=True)
 
 
 def _labels_to(labels: Optional[Mapping[str, str]], store: Any) -> None:

@@ -72,7 +72,7 @@ class Client:
         projection      Maps inputs to keys, values and queries.
         labels          Pairs for the caller's own use.
         """
-        call = stores.create(
+        calls = stores.create(
             name,
             key_dim,
             value_dim,
@@ -85,7 +85,7 @@ class Client:
             labels,
             deadline,
         )
-        await self._connection.run(call)
+        await self._connection.run_all(calls)
         return Store(self._connection, name)
 
     async def stores(
@@ -123,7 +123,8 @@ class Client:
         """Attention over keys [N, key_dim] and values [N, value_dim]; the server stores nothing.
 
         inputs          [N, input_dim], which the projection maps to keys and values. Without
-                        queries, it maps them to the queries, too: self attention.
+                        queries, it maps them to the queries, too: self attention, which needs no
+                        projection.
         The rest is as in Store.lookup().
         """
         options = Options(
