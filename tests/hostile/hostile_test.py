@@ -34,7 +34,8 @@ class Run:
         self.prober = judge.ProberProcess()
         self.server, self.access, self.key, self.start_bytes = None, None, None, 0
         self.sanitized, self.quiet = options.sanitized, options.quiet
-        self.scale = judge.SANITIZED_SCALE if self.sanitized else 1.0
+        self.least_scale = options.least_scale
+        self.scale = judge.SANITIZED_SCALE if self.sanitized else self.least_scale
         self.passed, self.failed, self.skipped = 0, [], []
 
     def close(self):
@@ -73,7 +74,8 @@ class Run:
         seconds = self.prober.end()["seconds"]
         slow = judge.percentile(seconds, 0.99)
         if not self.sanitized:
-            self.scale = min(judge.SCALE_MAX, max(1.0, slow / judge.USUAL_ANSWER_SECONDS))
+            self.scale = max(self.least_scale,
+                             min(judge.SCALE_MAX, slow / judge.USUAL_ANSWER_SECONDS))
         print(f"a known lookup alone takes {slow * 1000:.1f} ms at the 99th percentile; "
               f"times are scaled by {self.scale:.1f}", flush=True)
 
@@ -150,6 +152,8 @@ def parse_options():
     parser.add_argument("--quiet", action="store_true", help="print only the cases that fail")
     parser.add_argument("--sanitized", action="store_true",
                         help="the server's memory and times are its sanitizer's: judge neither")
+    parser.add_argument("--least-scale", metavar="FACTOR", type=float, default=1.0,
+                        help="scale times by no less, where other work may begin on the machine")
     parser.add_argument("--soak", metavar="SECONDS", type=float,
                         help="all kinds at once beside a well-behaved client, instead of the cases")
     options = parser.parse_args()

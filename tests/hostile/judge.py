@@ -193,8 +193,9 @@ class Judge:
         never = threading.Event()
         while True:
             self.kept = max(0, self.server.memory() - self.start_bytes)
-            waited = (time.monotonic() - begun) / self.scale
-            if self.kept <= (REPLACE_BEYOND if waited < 1 else allowed) or waited > 5:
+            waited = time.monotonic() - begun
+            # The first second is only for the next case, which then keeps this server.
+            if self.kept <= (REPLACE_BEYOND if waited < 1 else allowed) or waited > 5 * self.scale:
                 break
             never.wait(0.05)  # Nothing notifies of memory that is given back.
         if self.kept > allowed and not case.liveness_only:
