@@ -88,6 +88,8 @@ int Milliseconds(absl::Duration duration) {
 
 std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const ClientOptions& options) {
   grpc::ChannelArguments arguments;
+  // Clients of one process would otherwise share a connection, and its limit on calls.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_interval));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
   arguments.SetInt(

@@ -12,6 +12,13 @@
 #include "softlookup/error_details.h"
 
 namespace softlookup::client_internal {
+namespace {
+
+// How long a call that must not be made again waits for a channel whose last attempt to connect
+// failed. The channel tries again within half a second (kReconnectBackoffMax).
+constexpr absl::Duration kConnectWait = absl::Seconds(1);
+
+}  // namespace
 
 std::optional<absl::Duration> Pushback(const grpc::ClientContext& context) {
   const auto& trailers = context.GetServerTrailingMetadata();
@@ -57,6 +64,13 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
 absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
                              Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) {
+  // gRPC connects only while somebody waits for the channel. Without a waiter, it looks at its
+  // attempts to connect every 5 seconds, and calls fail meanwhile with what it saw last. Nobody
+  // waits after a call that is not made again, so the next such call does.
+  if (repeat == Repeat::kUnsafe &&
+      channel.GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    channel.WaitForConnected(absl::ToChronoTime(std::min(deadline, absl::Now() + kConnectWait)));
+  }
   for (int attempts_made = 1;; ++attempts_made) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
@@ -66,8 +80,6 @@ absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions
     if (!delay.has_value()) return status;
     const absl::Time next = absl::Now() + *delay;
     if (next >= deadline) return status;
-    // gRPC connects only while somebody waits for the channel. Without a waiter, it looks at its
-    // attempts to connect every 5 seconds, and calls fail meanwhile with what it saw last.
     channel.WaitForConnected(absl::ToChronoTime(next));
     absl::SleepFor(next - absl::Now());
   }

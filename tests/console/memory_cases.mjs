@@ -63,9 +63,12 @@ test("the server's life is told", async () => {
   await page.waitForFunction(
     () => Number(document.querySelector('[data-samples]')?.dataset.samples) >= 2,
   );
-  assert.equal(await figure('health'), 'serving');
+  const showsFigure = (name, pattern) =>
+    page.locator(`[data-figure="${name}"]`).filter({ hasText: pattern }).first().waitFor();
+  await showsFigure('health', /^serving$/);
   assert.equal(await figure('stores'), '3');
   assert.notEqual(await figure('rate'), '–');
-  assert.match(await figure('p50'), /^[\d.]+ (µs|ms|s)$/);
+  // There is a latency once a call ended between two looks, as the page's own calls do.
+  await showsFigure('p50', /^[\d.]+ (µs|ms|s)$/);
   await page.getByText('--backup-dir').waitFor();
 });

@@ -122,5 +122,19 @@ TEST(CallWithRetriesTest, WaitsForTheChannelBetweenAttempts) {
   EXPECT_EQ(channel.waits, attempts - 1);
 }
 
+TEST(CallWithRetriesTest, ACallThatIsNotMadeAgainWaitsForAChannelThatHasFailed) {
+  CountingChannel channel;
+  int attempts = 0;
+  const absl::Status status = CallWithRetries(
+      channel, Options(), Repeat::kUnsafe, absl::InfiniteFuture(), [&](grpc::ClientContext*) {
+        EXPECT_EQ(channel.waits, 1);
+        EXPECT_TRUE(channel.tries_to_connect);
+        ++attempts;
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Connection refused");
+      });
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(attempts, 1);
+}
+
 }  // namespace
 }  // namespace softlookup::client_internal

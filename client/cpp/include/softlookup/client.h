@@ -132,8 +132,10 @@ struct LookupAnswer {
 // Numbered as in grpc.health.v1.
 enum class ServingStatus { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
-// A connection to a softlookup server. Thread-safe: one Client is enough for a process, and calls
-// run in parallel over one connection.
+// A connection to a softlookup server. Thread-safe: one Client is enough for most processes, and
+// calls run in parallel over its connection. The server takes 1,024 calls at once of a connection
+// (--max-streams-per-connection), and an open stream is one of them. Further calls wait for a place
+// until their deadline. Another Client has a connection of its own.
 //
 // Every call blocks until it has its answer, at most until its deadline. It fails with the server's
 // status: canonical code, message, and the details that error_details.h reads. If the server cannot
@@ -220,7 +222,9 @@ class Client {
   absl::StatusOr<v1::AppendResponse> Append(const v1::AppendRequest& request,
                                             const CallOptions& call = {});
 
-  // Opens a stream for many rows. InvalidArgument for an option out of its range. Without a writer,
+  // Opens a stream for many rows. It takes one of the connection's places for calls until it ends.
+  // To write few rows for each of many users, call Append() with a writer and a sequence instead.
+  // InvalidArgument for an option out of its range. Without a writer,
   // this does not wait for the server: if the store is unknown, one of the stream's first calls
   // fails. With a writer, this calls GetWriter() and returns its errors, except that an unknown
   // writer counts as a new one.
