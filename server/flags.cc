@@ -33,7 +33,7 @@ constexpr char kFooter[] =
     "  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
     "SIGTERM and SIGINT let running calls end, then stop the server with exit code 0. Bad usage\n"
     "has exit code 2. SIGHUP makes the server read certificates and the auth file again, and\n"
-    "reopen the audit log.";
+    "reopen the audit log. Flags and the --config file are read at the start only.";
 
 void ValidateAddress(const std::string& address) {
   if (SplitHostPort(address)) return;
@@ -334,6 +334,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
   }
   if (is_ephemeral) flags.data_dir.clear();
   flags.warnings = UnknownVariables(app);
+  const CLI::Option* config = app.get_config_ptr();
+  if (!config->empty()) flags.config = config->as<std::string>();
   flags.limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);
   if (flags.threads == 0) {
     flags.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
