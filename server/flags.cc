@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/byte_size.h"
 #include "client/cli/help_formatter.h"
 #include "server/base/version.h"
 #include "server/flag_checks.h"
@@ -19,6 +20,8 @@
 
 namespace softlookup::server {
 namespace {
+
+using cli::ByteSize;
 
 constexpr char kDescription[] =
     "softlookup-server keeps stores of vector keys and values and answers soft lookups over gRPC.";
@@ -42,26 +45,6 @@ void ValidateAddress(const std::string& address) {
 }
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
-
-// Returns what replaces a size such as "4GiB" by its number of bytes, for every flag that takes
-// bytes. It refuses what is no size, and sizes below `min` or above `max`.
-CLI::Validator ByteSize(std::int64_t min, std::int64_t max) {
-  // Returns an error message, or "", as CLI11 wants it.
-  const auto to_number = [min, max](std::string& text) -> std::string {
-    const std::optional<std::int64_t> bytes = ParseByteSize(text);
-    if (!bytes) {
-      return absl::StrCat("\"", text,
-                          "\" is not a number of bytes, such as 4GiB, 512MiB or 1000000; the units "
-                          "are KiB, MiB, GiB and TiB");
-    }
-    if (*bytes < min || *bytes > max) {
-      return absl::StrCat(*bytes, " bytes are not between ", min, " and ", max);
-    }
-    text = absl::StrCat(*bytes);
-    return "";
-  };
-  return CLI::Validator(to_number, "SIZE");
-}
 
 // --help lists the flags in the order in which these functions add them.
 
