@@ -120,6 +120,15 @@ TEST_F(LogTest, ASighupSaysWhatIsReadAgainAndThatTheConfigIsNot) {
                                          "only")));
 }
 
+TEST_F(LogTest, IdentitiesThatNobodyCanCallAsAreWarnedOf) {
+  const std::string auth = directory_.path() + "/auth.json";
+  std::ofstream(auth) << R"({"identities": [{"name": "ingest", "certificate_name": "ingest.acme",
+                                             "grants": [{"role": "read", "stores": "*"}]}]})";
+  Start({"--auth", auth});
+  EXPECT_THAT(Stop(), Contains(HasSubstr("1 identities of the auth file, such as ingest, have no "
+                                         "token, and without --tls-client-ca no certificate")));
+}
+
 TEST_F(LogTest, ANewDataDirectoryIsWarnedOfOnce) {
   const std::string data = directory_.path() + "/data";
   const std::string warning = data + " does not exist: it becomes a new data directory";
