@@ -1,17 +1,10 @@
 #ifndef SOFTLOOKUP_SERVER_FLAG_TEXT_H_
 #define SOFTLOOKUP_SERVER_FLAG_TEXT_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
-
 namespace softlookup::server {
-
-// Parses a number of bytes, such as "4GiB", "512 MiB" or "1000000". The unit is KiB, MiB, GiB or
-// TiB, in upper or lower case. Nullopt for other texts, and for a number that does not fit.
-std::optional<std::int64_t> ParseByteSize(absl::string_view text);
 
 struct HostPort {
   std::string host;  // Without brackets.

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/byte_size.h"
 #include "client/cli/help_formatter.h"
 #include "server/base/version.h"
 #include "server/flag_checks.h"
@@ -19,6 +20,8 @@
 
 namespace softlookup::server {
 namespace {
+
+using cli::ByteSize;
 
 constexpr char kDescription[] =
     "softlookup-server keeps stores of vector keys and values and answers soft lookups over gRPC.";
@@ -33,7 +36,7 @@ constexpr char kFooter[] =
     "  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
     "SIGTERM and SIGINT let running calls end, then stop the server with exit code 0. Bad usage\n"
     "has exit code 2. SIGHUP makes the server read certificates and the auth file again, and\n"
-    "reopen the audit log.";
+    "reopen the audit log. Flags and the --config file are read at the start only.";
 
 void ValidateAddress(const std::string& address) {
   if (SplitHostPort(address)) return;
@@ -42,26 +45,6 @@ void ValidateAddress(const std::string& address) {
 }
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
-
-// Returns what replaces a size such as "4GiB" by its number of bytes, for every flag that takes
-// bytes. It refuses what is no size, and sizes below `min` or above `max`.
-CLI::Validator ByteSize(std::int64_t min, std::int64_t max) {
-  // Returns an error message, or "", as CLI11 wants it.
-  const auto to_number = [min, max](std::string& text) -> std::string {
-    const std::optional<std::int64_t> bytes = ParseByteSize(text);
-    if (!bytes) {
-      return absl::StrCat("\"", text,
-                          "\" is not a number of bytes, such as 4GiB, 512MiB or 1000000; the units "
-                          "are KiB, MiB, GiB and TiB");
-    }
-    if (*bytes < min || *bytes > max) {
-      return absl::StrCat(*bytes, " bytes are not between ", min, " and ", max);
-    }
-    text = absl::StrCat(*bytes);
-    return "";
-  };
-  return CLI::Validator(to_number, "SIZE");
-}
 
 // --help lists the flags in the order in which these functions add them.
 
@@ -334,6 +317,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
   }
   if (is_ephemeral) flags.data_dir.clear();
   flags.warnings = UnknownVariables(app);
+  const CLI::Option* config = app.get_config_ptr();
+  if (!config->empty()) flags.config = config->as<std::string>();
   flags.limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);
   if (flags.threads == 0) {
     flags.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -51,6 +51,7 @@ struct Flags {
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
   std::string audit_log;        // Path of the audit log. Empty: there is none.
+  std::string config;           // Path of the --config file, as given. Empty: there is none.
   // Whether other machines may connect without TLS or without an auth file.
   bool insecure = false;
   // Rates of each tenant. 0: no limit.

@@ -9,7 +9,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cli/terminal_width.h"
 #include "server/admin/verify.h"
@@ -32,6 +35,21 @@ sigset_t BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signals;
+}
+
+// What the log says of a SIGHUP: which files the server has read again, and what it has not.
+std::string ReloadLine(const softlookup::server::Flags& flags) {
+  std::vector<std::string> done;
+  if (!flags.tls_certificate.empty()) done.push_back("looked at the certificates for changes");
+  if (!flags.auth.empty()) done.push_back("looked at the auth file for changes");
+  if (!flags.audit_log.empty()) done.push_back("opened the audit log anew");
+  return absl::StrCat(
+      "SIGHUP: ",
+      done.empty() ? "there are no certificates, no auth file and no audit log to read again"
+                   : absl::StrJoin(done, ", "),
+      flags.config.empty() ? "; flags are read"
+                           : absl::StrCat("; flags and --config ", flags.config, " are read"),
+      " at the start only");
 }
 
 }  // namespace
@@ -69,7 +87,10 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
 
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) (*server)->Reload();
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    (*server)->Reload();
+    spdlog::info("{}", ReloadLine(flags));
+  }
   spdlog::info("signal {}: takes no new calls, lets running ones end", signal);
   (*server)->Stop(absl::Seconds(flags.shutdown_grace_seconds));
   server->reset();

@@ -314,7 +314,14 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
     if (const auto warning = ValidityWarning(config, absl::Now())) spdlog::warn("{}", *warning);
     tls_->Set(std::move(config));
   };
-  auto use_rules = [this](std::shared_ptr<const AuthRules> rules) {
+  auto use_rules = [this, asks_certificates = !flags.tls_client_ca.empty()](
+                       std::shared_ptr<const AuthRules> rules) {
+    if (!asks_certificates && !rules->certificate_only().empty()) {
+      spdlog::warn(
+          "{} identities of the auth file, such as {}, have no token, and without --tls-client-ca "
+          "no certificate tells who they are: nobody can call as one of them",
+          rules->certificate_only().size(), rules->certificate_only().front());
+    }
     authenticator_.SetRules(std::move(rules));
     streams_.Recheck();
   };

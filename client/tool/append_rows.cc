@@ -36,6 +36,7 @@ using output::Words;
 constexpr std::uint32_t kBatchRowsMax = 65536;  // The server's default of --max-append-rows.
 // Most bytes of a request's rows. Well under the server's default of --max-message-bytes, 64 MiB.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;
+constexpr char kCorrectFirst[] = "correct the file; then ";
 
 // Shows how many rows are acknowledged, if standard error is a terminal. Says once for each outage
 // why no row is acknowledged, even if standard error is not a terminal.
@@ -53,7 +54,7 @@ class Progress {
   void Update(const AppendSummary& summary) {
     if (summary.outage.ok() == in_outage_) {
       in_outage_ = !in_outage_;
-      if (in_outage_) Explain(summary.outage);
+      if (in_outage_) Explain(summary.outage, summary.acknowledged_rows > 0);
     }
     shown_->Update(
         summary.acknowledged_rows,
@@ -61,10 +62,11 @@ class Progress {
   }
 
  private:
-  void Explain(const absl::Status& failure) {
+  void Explain(const absl::Status& failure, bool any_acknowledged) {
     shown_->Clear();
-    *session_.err << "softlookup: nothing is acknowledged, trying again for up to "
-                  << absl::FormatDuration(outage_max_) << ": "
+    *session_.err << (any_acknowledged ? "softlookup: nothing more is acknowledged"
+                                       : "softlookup: nothing is acknowledged")
+                  << ", trying again for up to " << absl::FormatDuration(outage_max_) << ": "
                   << ErrorLine(AfterAnAnswer(failure), session_.server, session_.credential_files)
                   << std::endl;
   }
@@ -131,7 +133,7 @@ class Sender {
                                "interrupted; rows acknowledged before: ", known.acknowledged_rows)),
                            known);
     }
-    if (!summary.ok()) return AddLossHint(NameRow(AfterAnAnswer(summary.status()), tags));
+    if (!summary.ok()) return AddFailureHint(NameRow(AfterAnAnswer(summary.status()), tags));
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
@@ -153,7 +155,12 @@ class Sender {
   // `error` is about the input.
   absl::Status AddResumeHint(const absl::Status& error, const AppendSummary& summary) const {
     if (resume_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
-    const char* const first = interrupt_.interrupted() ? "" : "correct the file; then ";
+    return AddRest(error, interrupt_.interrupted() ? "" : kCorrectFirst, summary);
+  }
+
+  // Adds to `error` how to append the rows that `summary` does not count, after `first`.
+  absl::Status AddRest(const absl::Status& error, const char* first,
+                       const AppendSummary& summary) const {
     if (!flags_.writer.empty()) {
       return Annotate(error, absl::StrCat(first, "the same command appends the rest"));
     }
@@ -167,16 +174,36 @@ class Sender {
         error, absl::StrCat(first, std::string(resume_flags_), " ", rest, " appends the rest"));
   }
 
-  // Adds to `error` how to go on if no answer came. The server may then have rows that it has not
-  // acknowledged. Adds nothing to other errors, or if the store is deleted after an error.
-  absl::Status AddLossHint(const absl::Status& error) const {
+  // Adds to `error`, which ended the stream, how to go on. Adds nothing if the store is deleted
+  // after an error or is gone.
+  absl::Status AddFailureHint(const absl::Status& error) const {
+    if (resume_flags_.empty() || absl::IsNotFound(error)) return error;
     const bool lost = absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error);
-    if (!lost || resume_flags_.empty()) return error;
+    const absl::Status hinted = lost ? AddLossHint(error) : AddRefusalHint(error);
+    const bool may_wait = flags_.writer.empty() && WriterWaits(error);
+    return may_wait
+               ? Annotate(hinted, "a new append with --writer NAME waits and goes on by itself")
+               : hinted;
+  }
+
+  // Adds to `error`, without an answer to the last requests, how to go on. The server may then have
+  // rows that it has not acknowledged.
+  absl::Status AddLossHint(const absl::Status& error) const {
     if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
     return Annotate(
         error, absl::StrCat("more rows may be in the store, as row_count of `softlookup store get` "
                             "tells; ",
                             std::string(resume_flags_), " N appends all but the first N"));
+  }
+
+  // Adds to `error`, with which the server refused a request, how to append the rows from that
+  // request on. Adds nothing if the server took none before.
+  absl::Status AddRefusalHint(const absl::Status& error) const {
+    const AppendSummary taken = stream_.acknowledged();
+    if (taken.acknowledged_requests == 0) return error;
+    const bool is_of_file =
+        ErrorMetadata(error).contains("row") && ErrorReason(error) != "ROW_EXISTS";
+    return AddRest(error, is_of_file ? kCorrectFirst : "", taken);
   }
 
   absl::Status Send(const RowBatches& rows, RowTags* tags) {
@@ -312,6 +339,11 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
                    "0)")
       ->type_name("N")
       ->excludes("--writer");
+}
+
+bool WriterWaits(const absl::Status& error) {
+  return absl::IsUnavailable(error) ||
+         (absl::IsResourceExhausted(error) && RetryDelay(error).has_value());
 }
 
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store) {

@@ -57,6 +57,9 @@ struct AppendReport {
   std::optional<std::uint64_t> repeated_ids;
 };
 
+// Whether a command with --writer waits after `error` of a stream, and goes on by itself.
+bool WriterWaits(const absl::Status& error);
+
 // Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the
 // rows that the server has taken from earlier runs with this writer. UsageError if these are rows
 // of another input, as far as ResumeCheck tells.
@@ -64,7 +67,8 @@ struct AppendReport {
 // If the server refuses a row, the error gives the number of that row in the input. If the input is
 // malformed or a signal comes, the error says how many rows were appended before. It also says how
 // to append the rest, unless `resume_flags` is empty or the input has no further row. If no answer
-// comes from the server, the error says how to go on, unless `resume_flags` is empty.
+// comes from the server, or it refuses a request after others were acknowledged, the error says how
+// to go on, unless `resume_flags` is empty.
 //
 // `resume_flags` is what that error tells the user to add to a command without a writer, before a
 // number of rows to skip: for example "--skip-rows". Pass "" if an error deletes the store.

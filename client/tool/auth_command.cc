@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/byte_size.h"
 #include "client/cli/nearest_name.h"
 #include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
@@ -104,6 +105,16 @@ absl::Status ReportPresent(const AddFlags& flags, const Session& session) {
   return absl::OkStatus();
 }
 
+// Says of each --stores that ends in "/" that it is one store's name, and no prefix.
+void WarnOfSlashes(const AddFlags& flags, const Session& session) {
+  for (const std::string& stores : flags.stores) {
+    if (stores.back() != '/') continue;
+    *session.err << "softlookup: --stores " << stores
+                 << " is the one store of that name; --stores '" << stores
+                 << "*' are all stores below it\n";
+  }
+}
+
 // `token` is empty for --no-token.
 void ReportAdded(const AddFlags& flags, const std::string& token, const Session& session) {
   if (session.json) {
@@ -158,6 +169,7 @@ absl::Status Add(const AddFlags& flags, const Session& session) {
   }));
   if (present) return ReportPresent(flags, session);
   ReportAdded(flags, token, session);
+  WarnOfSlashes(flags, session);
   return absl::OkStatus();
 }
 
@@ -251,21 +263,26 @@ absl::Status RemoveIdentity(const std::string& file, const std::string& name,
 
 void AddLimits(CLI::App* command, AddFlags* flags) {
   const auto add = [&](const char* name, std::optional<std::uint64_t>* limit, const char* help) {
-    // What the server takes of an auth file: numbers that JSON keeps exactly.
-    command->add_option(name, *limit, help)
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 53))
-        ->group("Limits (default: none)");
+    return command->add_option(name, *limit, help)->group("Limits (default: none)");
   };
-  add("--requests-per-second", &flags->requests_per_second,
-      "Requests per second; more are refused");
+  // What the server takes of an auth file: numbers that JSON keeps exactly.
+  constexpr std::int64_t kMax = std::int64_t{1} << 53;
+  const CLI::Range count(std::int64_t{1}, kMax);
+  const CLI::Validator bytes = cli::ByteSize(/*min=*/1, kMax);
+  add("--requests-per-second", &flags->requests_per_second, "Requests per second; more are refused")
+      ->check(count);
   add("--rows-per-second", &flags->rows_per_second,
-      "Rows appended plus queries asked per second; more are refused");
+      "Rows appended plus queries asked per second; more are refused")
+      ->check(count);
   add("--bytes-in-flight", &flags->bytes_in_flight,
-      "Bytes of requests in progress; more are refused");
+      "Bytes of requests in progress, such as 64MiB; more are refused")
+      ->transform(bytes);
   add("--max-stores", &flags->stores_max,
-      "Most stores that the identity may manage, whoever made them; making more is refused");
+      "Most stores that the identity may manage, whoever made them; making more is refused")
+      ->check(count);
   add("--store-bytes", &flags->store_bytes,
-      "Most bytes of all stores that the identity may write to; appends beyond are refused");
+      "Most bytes of all stores that it may write to, such as 2GiB; appends beyond are refused")
+      ->transform(bytes);
 }
 
 }  // namespace

@@ -179,6 +179,17 @@ bool IsHost(const std::string& host) {
   return host.size() <= kNameBytesMax && std::all_of(labels.begin(), labels.end(), IsLabel);
 }
 
+bool NamesHost(const std::string& pem, const std::string& host) {
+  const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  if (bio == nullptr) return false;
+  const X509Ptr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  if (certificate == nullptr) return false;
+  return (IsAddress(host)
+              ? X509_check_ip_asc(certificate.get(), host.c_str(), 0)
+              : X509_check_host(certificate.get(), host.data(), host.size(), 0, nullptr)) == 1;
+}
+
 absl::StatusOr<CertificateAuthority> CertificateAuthority::Create() {
   CLIENT_ASSIGN_OR_RETURN(EvpKeyPtr key, MakeKey());
   CLIENT_ASSIGN_OR_RETURN(

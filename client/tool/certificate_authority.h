@@ -23,6 +23,10 @@ inline constexpr int kLeafDays = 825;
 // whose first label may be a wildcard.
 bool IsHost(const std::string& host);
 
+// Whether the first certificate in `pem` names `host`, which must pass IsHost(), so that a client
+// accepts it for that host. False if `pem` has no certificate.
+bool NamesHost(const std::string& pem, const std::string& host);
+
 // Issues certificates with P-256 keys, SHA-256 signatures and random serial numbers of 128 bits. A
 // certificate is valid from an hour before it is issued, because the clocks of machines may differ.
 class CertificateAuthority {

@@ -40,8 +40,8 @@ absl::string_view ConnectionHint(const absl::Status& status, const CredentialFil
     case TlsFailure::kUntrusted:
       return "its certificate is out of date or not of an authority in --tls-ca";
     case TlsFailure::kWrongHost:
-      return "its certificate does not name this host (softlookup tls init --host NAME makes one "
-             "that does)";
+      return "its certificate does not name this host (its authority can make one that does: "
+             "docs/security.md, Change a certificate)";
     case TlsFailure::kPlaintextServer:
       return "it does not serve TLS: leave out --tls-ca and --tls-certificate, or name its TLS "
              "port";

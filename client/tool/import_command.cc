@@ -99,14 +99,19 @@ void Unread(v1::AppendRequest first, RowBatches* rows) {
 }
 
 // Deletes the store that import made but could not fill, so that the user can run import again.
-// Returns `error` with a note on whether the deletion worked.
+// Returns `error` with a note on whether the deletion worked, and on how to get past an error that
+// ends by itself.
 absl::Status Undo(const absl::Status& error, const std::string& store, Client* client) {
-  return Annotate(error, client->DeleteStore(store).ok()
-                             ? absl::StrCat(store, ", which import had made, is deleted again")
-                             : absl::StrCat(store,
-                                            ", which import had made, may still be there: delete "
-                                            "it, or append the rest with --append --skip-rows N, N "
-                                            "being row_count of `softlookup store get`"));
+  const absl::Status undone = Annotate(
+      error, client->DeleteStore(store).ok()
+                 ? absl::StrCat(store, ", which import had made, is deleted again")
+                 : absl::StrCat(store,
+                                ", which import had made, may still be there: delete it, or append "
+                                "the rest with --append --skip-rows N, N being row_count of "
+                                "`softlookup store get`"));
+  if (!WriterWaits(error)) return undone;
+  return Annotate(undone,
+                  "with --writer NAME, import waits, goes on by itself and keeps the store");
 }
 
 absl::Status Import(const ImportFlags& flags, const Session& session) {

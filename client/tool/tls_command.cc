@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct InitFlags {
 };
 
 constexpr std::array<const char*, 3> kPairs = {"ca", "server", "client"};
+
+constexpr char kOtherCertificate[] =
+    "the authority there can make another certificate: docs/security.md, Change a certificate";
 
 std::string CertificatePath(const std::string& directory, const char* pair) {
   return absl::StrCat(directory, "/", pair, ".pem");
@@ -89,9 +93,9 @@ absl::Status CheckAbsent(const std::vector<NewFile>& files) {
     struct stat ignored;
     if (lstat(file.path.c_str(), &ignored) == 0) {
       return absl::AlreadyExistsError(
-          absl::StrCat(file.path,
-                       " exists and is not overwritten; choose another directory, or keep "
-                       "what is there with --if-missing"));
+          absl::StrCat(file.path, " exists and is not overwritten; ", kOtherCertificate,
+                       "; another directory gets a new authority, which clients of this one do "
+                       "not trust; --if-missing changes nothing"));
     }
   }
   return absl::OkStatus();
@@ -129,12 +133,33 @@ void PrintMade(const InitFlags& flags, const std::vector<NewFile>& files, const 
       "Keep ca-key.pem away from both: it can issue certificates for anyone.\n");
 }
 
+// The hosts of --host that the server's certificate in the directory does not name. Empty if that
+// certificate cannot be read.
+std::vector<std::string> UnnamedHosts(const InitFlags& flags) {
+  std::string pem;
+  const absl::Status read =
+      ReadFile(CertificatePath(flags.directory, "server"),
+               [&](std::string_view part) { pem.append(part.data(), part.size()); });
+  std::vector<std::string> unnamed;
+  if (!read.ok()) return unnamed;
+  for (const std::string& host : flags.hosts) {
+    if (!NamesHost(pem, host)) unnamed.push_back(host);
+  }
+  return unnamed;
+}
+
 absl::Status ReportPresent(const InitFlags& flags, const Session& session) {
   if (session.json) {
     PrintJson({{"directory", flags.directory}, {"files", Json::array()}}, session.out);
   }
   *session.err << TerminalText(flags.directory)
                << " has all of its files already; nothing was changed\n";
+  const std::vector<std::string> unnamed = UnnamedHosts(flags);
+  if (!unnamed.empty()) {
+    *session.err << "softlookup: " << TerminalText(CertificatePath(flags.directory, "server"))
+                 << " does not name " << absl::StrJoin(unnamed, ", ") << "; " << kOtherCertificate
+                 << "\n";
+  }
   return absl::OkStatus();
 }
 
@@ -172,7 +197,10 @@ void AddTlsCommands(CLI::App* app, Session* session) {
       "and every --host. The client's names \"client\". Both are valid for ",
       kLeafDays,
       " days, the\nauthority for ten years.\n"
-      "--if-missing changes nothing if all six files exist, and fails if only some do."));
+      "--if-missing changes nothing if all six files exist, and fails if only some do. It then\n"
+      "says which --host the server's certificate there does not name.\n"
+      "Each run makes a new authority. Another certificate of an authority that clients trust is\n"
+      "made as docs/security.md says, under Change a certificate."));
   init->add_option("DIR", flags->directory,
                    "Directory for the files; made with mode 0700 if it is missing")
       ->required();

@@ -51,8 +51,8 @@ void LogFailure::OnTooLittleRoom(std::uint64_t free_bytes, std::uint64_t needed_
           MakeError(reasons::kStorageFailed,
                     absl::StrCat("the disk of the data directory is full: ", free_bytes / kMegabyte,
                                  " MB are free, and ", (needed_bytes + kMegabyte - 1) / kMegabyte,
-                                 " MB are needed to take writes again; delete stores, or make "
-                                 "room otherwise")),
+                                 " MB are needed to take writes again; remove old backups, then "
+                                 "delete stores, or make room otherwise")),
           absl::Seconds(1)));
 }
 

@@ -191,6 +191,7 @@ absl::StatusOr<std::shared_ptr<const AuthRules>> AuthRules::Parse(const std::str
     if (!has_token && !has_certificate) {
       return Wrong(where, "has neither a token_sha256 nor a certificate_name");
     }
+    if (!has_token) rules->certificate_only_.push_back(identity->name);
     if (has_token) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(const Sha256 digest, ParseDigest(where, member));
       if (!rules->by_token_.emplace(digest, identity).second) {

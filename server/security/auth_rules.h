@@ -36,9 +36,13 @@ class AuthRules {
 
   bool HasIdentity(const std::string& name) const { return names_.contains(name); }
   std::size_t identity_count() const { return names_.size(); }
+  // The names of the identities that have no token, so that only a client certificate tells who
+  // they are. In the order of the file.
+  const std::vector<std::string>& certificate_only() const { return certificate_only_; }
 
  private:
   absl::flat_hash_set<std::string> names_;
+  std::vector<std::string> certificate_only_;
   absl::flat_hash_map<Sha256, std::shared_ptr<const Identity>> by_token_;
   absl::flat_hash_map<std::string, std::shared_ptr<const Identity>> by_certificate_;
 };

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/byte_size.h"
 #include "server/flag_text.h"
 #include "server/observability/trace_context.h"
 #include "tests/fuzz/require.h"
@@ -41,9 +42,9 @@ void FuzzTraceContext(const std::uint8_t* bytes, std::size_t size) {
 
 void FuzzFlagText(const std::uint8_t* bytes, std::size_t size) {
   const std::string text(bytes, bytes + size);
-  if (const std::optional<std::int64_t> count = server::ParseByteSize(text)) {
+  if (const std::optional<std::int64_t> count = cli::ParseByteSize(text)) {
     REQUIRE(*count >= 0);
-    REQUIRE(server::ParseByteSize(absl::StrCat(*count)) == count);
+    REQUIRE(cli::ParseByteSize(absl::StrCat(*count)) == count);
     REQUIRE(text.find_first_of("0123456789") == 0);
   }
   if (const std::optional<server::HostPort> address = server::SplitHostPort(text)) {

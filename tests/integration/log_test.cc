@@ -104,6 +104,31 @@ TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
   EXPECT_EQ(json::parse(lines[3]).at("message"), "stopped");
 }
 
+TEST_F(LogTest, ASighupSaysWhatIsReadAgainAndThatTheConfigIsNot) {
+  const std::string config = directory_.path() + "/config", audit = directory_.path() + "/audit";
+  std::ofstream(config) << "audit-log=\"" << audit << "\"\n";
+  Start({"--config", config});
+  std::ofstream(config) << "memory-limit=\"1GiB\"\n";
+  kill(server_->pid(), SIGHUP);  // SIGTERM is taken after it.
+  EXPECT_THAT(Stop(), Contains(HasSubstr("SIGHUP: opened the audit log anew; flags and --config " +
+                                         config + " are read at the start only")));
+  std::filesystem::remove(log_);
+  Start({});
+  kill(server_->pid(), SIGHUP);
+  EXPECT_THAT(Stop(), Contains(HasSubstr("SIGHUP: there are no certificates, no auth file and no "
+                                         "audit log to read again; flags are read at the start "
+                                         "only")));
+}
+
+TEST_F(LogTest, IdentitiesThatNobodyCanCallAsAreWarnedOf) {
+  const std::string auth = directory_.path() + "/auth.json";
+  std::ofstream(auth) << R"({"identities": [{"name": "ingest", "certificate_name": "ingest.acme",
+                                             "grants": [{"role": "read", "stores": "*"}]}]})";
+  Start({"--auth", auth});
+  EXPECT_THAT(Stop(), Contains(HasSubstr("1 identities of the auth file, such as ingest, have no "
+                                         "token, and without --tls-client-ca no certificate")));
+}
+
 TEST_F(LogTest, ANewDataDirectoryIsWarnedOfOnce) {
   const std::string data = directory_.path() + "/data";
   const std::string warning = data + " does not exist: it becomes a new data directory";

@@ -2,30 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-#include <utility>
-
 namespace softlookup::server {
 namespace {
-
-TEST(ParseByteSizeTest, TakesBytesAndBinaryUnitsAndNothingElse) {
-  const std::pair<const char*, std::int64_t> kSizes[] = {
-      {"0", 0},
-      {"1", 1},
-      {"1000000", 1'000'000},
-      {"1KiB", 1024},
-      {"512MiB", 512 << 20},
-      {"512 MiB", 512 << 20},
-      {"3gib", std::int64_t{3} << 30},
-      {"9223372036854775807", std::numeric_limits<std::int64_t>::max()},
-      {"8388607TiB", std::int64_t{8388607} << 40}};
-  for (const auto& [text, bytes] : kSizes) EXPECT_EQ(ParseByteSize(text), bytes) << text;
-  for (const char* text :
-       {"", " ", "MiB", "-1", "+1", "1.5GiB", "1GB", "1K", "1B", "1GiB1", "GiB1", "1 0", "0x10",
-        "9223372036854775808", "8388608TiB", "99999999999999999999MiB", "4GiB ", " 4GiB"}) {
-    EXPECT_EQ(ParseByteSize(text), std::nullopt) << text;
-  }
-}
 
 TEST(SplitHostPortTest, TakesHostAndPortApart) {
   const struct {

@@ -286,6 +286,14 @@ TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
   EXPECT_THAT(Parse({"--help"}).out, HasSubstr("0: no limit"));
 }
 
+TEST_F(FlagsTest, TheFileThatWasReadIsKnown) {
+  const TemporaryFile file("server.conf", "threads=7\n");
+  EXPECT_EQ(Parse({}).flags.config, "");
+  EXPECT_EQ(Parse({"--config", file.path()}).flags.config, file.path());
+  ::setenv("SOFTLOOKUP_CONFIG", file.path().c_str(), 1);
+  EXPECT_EQ(Parse({}).flags.config, file.path());
+}
+
 TEST_F(FlagsTest, TheWaitOfLookupsIsGivenInMilliseconds) {
   EXPECT_EQ(Parse({}).flags.limits.lookup_wait_max, absl::Milliseconds(100));
   EXPECT_EQ(Parse({"--max-waiting-work=2.5"}).flags.limits.lookup_wait_max,

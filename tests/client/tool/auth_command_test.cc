@@ -104,6 +104,27 @@ TEST_F(AuthAddTest, WithoutATokenACertificateMustTellWhoItIs) {
   EXPECT_FALSE(fs::exists(token_path_));
 }
 
+TEST_F(AuthAddTest, LimitsOfBytesTakeUnits) {
+  ASSERT_EQ(Add({"a", "--role", "write", "--stores", "*", "--store-bytes", "2GiB",
+                 "--bytes-in-flight", "1000"})
+                .error,
+            "");
+  EXPECT_EQ(nlohmann::json::parse(FileText())["identities"][0]["limits"],
+            nlohmann::json({{"bytes_in_flight", 1000}, {"store_bytes", std::int64_t{2} << 30}}));
+  for (const char* wrong : {"2GB", "0", "1.5GiB", "8193TiB"}) {
+    EXPECT_EQ(Add({"b", "--role", "write", "--stores", "*", "--store-bytes", wrong}).exit_code,
+              ExitCode::kUsage)
+        << wrong;
+  }
+}
+
+TEST_F(AuthAddTest, APatternThatEndsInASlashIsSaidToBeOneStore) {
+  EXPECT_THAT(Add({"a", "--role", "read", "--stores", "acme/"}).notes,
+              HasSubstr("softlookup: --stores acme/ is the one store of that name; --stores "
+                        "'acme/*' are all stores below it\n"));
+  EXPECT_THAT(Add({"b", "--role", "read", "--stores", "acme/*"}).notes, Not(HasSubstr("below it")));
+}
+
 TEST_F(AuthAddTest, NameThatIsThereIsRefusedAndTheFileStays) {
   ASSERT_EQ(Add({"a", "--role", "read", "--stores", "*"}).error, "");
   const std::string before = FileText();

@@ -238,9 +238,11 @@ TEST_F(TlsInitTest, NoFileIsOverwrittenAndNoneIsLeftBehind) {
   std::ofstream(path_ + "/client-key.pem") << "mine";
   const Outcome outcome = Init();
   EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
-  EXPECT_THAT(outcome.error,
-              HasSubstr(path_ + "/client-key.pem exists and is not overwritten; choose another "
-                                "directory, or keep what is there with --if-missing"));
+  EXPECT_THAT(
+      outcome.error,
+      HasSubstr(path_ + "/client-key.pem exists and is not overwritten; the authority there "
+                        "can make another certificate: docs/security.md, Change a "
+                        "certificate; another directory gets a new authority"));
   EXPECT_EQ(Contents("client-key.pem"), "mine");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_), {}), 1);
 }
@@ -273,6 +275,25 @@ TEST_F(TlsInitTest, IfMissingMakesAllFilesOnceAndThenChangesNothing) {
   EXPECT_EQ(second.notes, path_ + " has all of its files already; nothing was changed\n");
   EXPECT_EQ(Files(), before);
   EXPECT_EQ(RunToolJson("127.0.0.1:1", {"tls", "init", path_, "--if-missing"})["files"].size(), 0u);
+}
+
+TEST_F(TlsInitTest, IfMissingSaysWhichHostsTheCertificateDoesNotName) {
+  ASSERT_EQ(Init({"--host", "db.acme.test", "--host", "*.acme.test", "--host", "10.1.2.3"}).error,
+            "");
+  const auto before = Files();
+  const std::string present = path_ + " has all of its files already; nothing was changed\n";
+  EXPECT_EQ(Init({"--if-missing", "--host", "DB.acme.test", "--host", "*.acme.test", "--host",
+                  "10.1.2.3", "--host", "::1"})
+                .notes,
+            present);
+  const Outcome outcome = Init(
+      {"--if-missing", "--host", "db.acme.test", "--host", "other.test", "--host", "10.1.2.4"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kOk);
+  EXPECT_EQ(outcome.notes,
+            present + "softlookup: " + path_ +
+                "/server.pem does not name other.test, 10.1.2.4; the authority there can make "
+                "another certificate: docs/security.md, Change a certificate\n");
+  EXPECT_EQ(Files(), before);
 }
 
 TEST_F(TlsInitTest, IfMissingNamesWhatIsMissingIfOnlySomeFilesExist) {

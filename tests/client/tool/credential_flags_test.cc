@@ -112,7 +112,8 @@ TEST_F(CredentialFlagsTest, HintsTellWhatToChange) {
   EXPECT_THAT(error(tls, {"--tls-ca", other_ca.path()}),
               HasSubstr("not of an authority in --tls-ca"));
   EXPECT_THAT(error(misnamed, {"--tls-ca", other_ca.path()}),
-              HasSubstr("its certificate does not name this host"));
+              HasSubstr("its certificate does not name this host (its authority can make one that "
+                        "does: docs/security.md, Change a certificate)"));
   EXPECT_THAT(error(mutual, {"--tls-ca", ca_.path()}),
               HasSubstr("it may ask for a client certificate"));
   const TemporaryFile other_certificate("client.pem", elsewhere.client.certificate);

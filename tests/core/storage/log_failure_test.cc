@@ -45,6 +45,9 @@ TEST(LogFailureTest, AFullDiskSaysHowMuchRoomThereIsAndHowMuchIsNeeded) {
   EXPECT_TRUE(failure.is_full_disk());
   EXPECT_EQ(ReasonOf(failure.status()), "STORAGE_FAILED");
   EXPECT_THAT(failure.status().message(), HasSubstr("is full: 85 MB are free, and 139 MB are"));
+  // A backup on the same disk shares the tables of the stores, so that deleting these frees
+  // nothing.
+  EXPECT_THAT(failure.status().message(), HasSubstr("remove old backups, then delete stores, or"));
   EXPECT_TRUE(RetryAfterOf(failure.status()).has_value());
   failure.OnError(rocksdb::Status::IOError("another write"));
   EXPECT_FALSE(failure.is_full_disk());

@@ -65,6 +65,16 @@ TEST(AuthRulesTest, ACertificateOfTwoIdentitiesIsNobodys) {
   EXPECT_EQ((*rules)->FindByCertificate({"a.x", "b.x"}), nullptr);
 }
 
+TEST(AuthRulesTest, TellsWhoHasNoToken) {
+  const auto rules = AuthRules::Parse(absl::StrCat(
+      R"({"identities": [{"name": "b", "certificate_name": "b.x", "grants": []},
+                         {"name": "t", "token_sha256": ")",
+      HexOf("secret"), R"(", "certificate_name": "t.x", "grants": []},
+                         {"name": "a", "certificate_name": "a.x", "grants": []}]})"));
+  ASSERT_THAT(rules.status(), IsOk());
+  EXPECT_EQ((*rules)->certificate_only(), std::vector<std::string>({"b", "a"}));
+}
+
 TEST(AuthRulesTest, ANobodyListIsAllowed) {
   const auto rules = AuthRules::Parse(R"({"identities": []})");
   ASSERT_THAT(rules.status(), IsOk());
