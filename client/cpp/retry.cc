@@ -69,7 +69,10 @@ absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions
   // waits after a call that is not made again, so the next such call does.
   if (repeat == Repeat::kUnsafe &&
       channel.GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-    channel.WaitForConnected(absl::ToChronoTime(std::min(deadline, absl::Now() + kConnectWait)));
+    // The rest of the time is left for the attempt, which then says why it failed.
+    const absl::Time now = absl::Now();
+    channel.WaitForConnected(
+        absl::ToChronoTime(now + std::min(kConnectWait, (deadline - now) / 2)));
   }
   for (int attempts_made = 1;; ++attempts_made) {
     grpc::ClientContext context;

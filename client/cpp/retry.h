@@ -44,7 +44,8 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
 // succeeds, when its failure must not be retried, or when the next attempt would begin after
 // `deadline`. Each context has this deadline. Returns the status of the last attempt. `channel`
 // must be the one that `attempt` calls; it connects between the attempts. If it has failed to
-// connect and the call is Repeat::kUnsafe, waits up to a second for it before the only attempt.
+// connect and the call is Repeat::kUnsafe, waits for it before the only attempt: a second, or half
+// of the time that there is, if that is less.
 absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
                              Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);

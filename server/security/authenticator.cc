@@ -86,7 +86,9 @@ absl::StatusOr<Caller> Authenticator::Identify(Credentials credentials) const {
     return credentials.token ? Unauthenticated("The token is not one that this server knows")
            : credentials.certificate_names.empty()
                ? Unauthenticated("This server asks for a token or a client certificate")
-               : Unauthenticated("The certificate's name is not one that this server knows");
+               : Unauthenticated(
+                     "The call has no token, and the certificate's name is not one that this "
+                     "server knows");
   }
   caller.usage = usages_.Of(*caller.identity, SteadyNow());
   caller.credentials = std::move(credentials);

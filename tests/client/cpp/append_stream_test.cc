@@ -11,12 +11,14 @@
 #include "absl/synchronization/notification.h"
 #include "softlookup/client.h"
 #include "tests/client/cpp/append_stream_fixture.h"
+#include "tests/testing/closed_port.h"
 #include "tests/testing/patient_options.h"
 
 namespace softlookup {
 namespace {
 
 using ::softlookup::testing::AppendStreamTest;
+using ::softlookup::testing::ClosedPort;
 using ::softlookup::testing::DetailedStatus;
 using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
@@ -236,8 +238,9 @@ TEST_F(AppendStreamTest, DestroyingAnUnfinishedStreamCancelsIt) {
 }
 
 TEST_F(AppendStreamTest, UnreachableServerShowsAtTheLatestInFinish) {
-  const std::string address = ScriptedService().address();
-  AppendStream stream = *Client::Connect(address, PatientOptions())->OpenAppendStream("people");
+  const ClosedPort port;
+  AppendStream stream =
+      *Client::Connect(port.address(), PatientOptions())->OpenAppendStream("people");
   stream.Append(Rows(1), Rows(1)).IgnoreError();
   const absl::Status status = stream.Finish().status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

@@ -11,11 +11,13 @@
 
 #include "absl/synchronization/notification.h"
 #include "tests/client/scripted_service.h"
+#include "tests/testing/closed_port.h"
 #include "tests/testing/patient_options.h"
 
 namespace softlookup {
 namespace {
 
+using ::softlookup::testing::ClosedPort;
 using ::softlookup::testing::DetailedStatus;
 using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
@@ -436,9 +438,9 @@ TEST_F(ClientTest, HealthTellsWhetherTheServerTakesCalls) {
 }
 
 TEST(UnreachableServerTest, IsUnavailableWithoutAReason) {
-  const std::string address = ScriptedService().address();
+  const ClosedPort port;
   const absl::Status status =
-      Client::Connect(address, PatientOptions())->GetStore("people").status();
+      Client::Connect(port.address(), PatientOptions())->GetStore("people").status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(ErrorReason(status), "");
 }

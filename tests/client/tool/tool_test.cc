@@ -15,10 +15,12 @@
 #include "client/tool/command.h"
 #include "tests/client/tool/scripted_tool_test.h"
 #include "tests/client/tool/temporary_file.h"
+#include "tests/testing/closed_port.h"
 
 namespace softlookup::tool {
 namespace {
 
+using ::softlookup::testing::ClosedPort;
 using ::softlookup::testing::DetailedStatus;
 using ::softlookup::testing::ScriptedService;
 using ::softlookup::testing::TemporaryFile;
@@ -364,7 +366,8 @@ TEST_F(ToolTest, TheHintAtAStoreTakesOnePageOfNames) {
 
 TEST_F(ToolTest, UnreachableServerNamesItsAddressAndHowToSetIt) {
   Session session;
-  session.server = ScriptedService().address();
+  const ClosedPort port;
+  session.server = port.address();
   const absl::Status status = session.Connect()->GetStore("people").status();
   EXPECT_EQ(ExitCodeOf(status), ExitCode::kUnavailable);
   const std::string line = ErrorLine(status, session.server);

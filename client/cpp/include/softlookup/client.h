@@ -218,16 +218,19 @@ class Client {
                                             FloatMatrixView values, const CallOptions& call = {});
 
   // Sends `request`, of which the caller sets all fields. A request with `writer` and `sequence` is
-  // retried, because the server applies it once.
+  // retried, because the server applies it once. A sequence that is not above the writer's last one
+  // in the store counts as sent before: the answer is OK, has `duplicate` set, and nothing is
+  // written. So make one call at a time for each writer and store, and ask GetWriter() after a
+  // restart of the process.
   absl::StatusOr<v1::AppendResponse> Append(const v1::AppendRequest& request,
                                             const CallOptions& call = {});
 
   // Opens a stream for many rows. It takes one of the connection's places for calls until it ends.
   // To write few rows for each of many users, call Append() with a writer and a sequence instead.
-  // InvalidArgument for an option out of its range. Without a writer,
-  // this does not wait for the server: if the store is unknown, one of the stream's first calls
-  // fails. With a writer, this calls GetWriter() and returns its errors, except that an unknown
-  // writer counts as a new one.
+  //
+  // InvalidArgument for an option out of its range. Without a writer, this does not wait for the
+  // server: if the store is unknown, one of the stream's first calls fails. With a writer, this
+  // calls GetWriter() and returns its errors, except that an unknown writer counts as a new one.
   absl::StatusOr<AppendStream> OpenAppendStream(std::string_view store,
                                                 const AppendStreamOptions& options = {});
 
