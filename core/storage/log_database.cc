@@ -21,6 +21,8 @@ namespace {
 
 // Shortest time between two attempts to make the reserve.
 constexpr absl::Duration kReserveInterval = absl::Seconds(30);
+// Longest time after which a write looks whether there is room to compact tables.
+constexpr absl::Duration kRoomInterval = absl::Seconds(10);
 
 }  // namespace
 
@@ -86,11 +88,7 @@ absl::Status LogDatabase::OpenToWrite() {
   return absl::OkStatus();
 }
 
-rocksdb::Options LogDatabase::Options() const {
-  rocksdb::Options options = LogOptions(database_env_.get(), errors_);
-  if (compacts_ && !reclaimer_->has_found_damage()) options.disable_auto_compactions = false;
-  return options;
-}
+rocksdb::Options LogDatabase::Options() const { return LogOptions(database_env_.get(), errors_); }
 
 void LogDatabase::UseDatabase(std::unique_ptr<rocksdb::DB> db) {
   db_ = std::move(db);
@@ -101,6 +99,32 @@ void LogDatabase::UseDatabase(std::unique_ptr<rocksdb::DB> db) {
     next_reserve_time_ = absl::InfinitePast();
     MakeReserve();
   }
+  {
+    absl::MutexLock lock(&room_mutex_);
+    has_room_to_compact_ = false;  // Options() has compaction disabled.
+    next_look_at_room_ = absl::InfinitePast();
+  }
+  LetCompactWhereThereIsRoom();
+}
+
+void LogDatabase::LetCompactWhereThereIsRoom() {
+  if (!compacts_ || db_ == nullptr || on_full_disk_ || reclaimer_->has_found_damage()) return;
+  const std::uint64_t tables = VersionOfTables(*db_);
+  const absl::Time now = absl::Now();
+  absl::MutexLock lock(&room_mutex_);
+  if (tables == seen_tables_ && now < next_look_at_room_) return;
+  seen_tables_ = tables;
+  next_look_at_room_ = now + kRoomInterval;
+  const std::uint64_t needed = kRoomToReopen + BytesToCompactByItself(*db_);
+  const bool has_room = FreeBytes(*env_, directory_) >= needed;
+  if (has_room == has_room_to_compact_) return;
+  has_room_to_compact_ = has_room;
+  // Errors are ignored: RocksDB sets the option before it writes it to a file, which can fail.
+  if (has_room) {
+    db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
+  } else {
+    db_->SetOptions({{"disable_auto_compactions", "true"}}).PermitUncheckedError();
+  }
 }
 
 absl::Status LogDatabase::Write(rocksdb::WriteBatch& changes, Sync sync, bool makes_room) {
@@ -109,6 +133,7 @@ absl::Status LogDatabase::Write(rocksdb::WriteBatch& changes, Sync sync, bool ma
   if (failure_.is_full_disk()) ReopenIfThereIsRoom();
   absl::Status status = failure_.is_none() ? WriteToOpen(changes, sync) : failure_.status();
   if (failure_.is_full_disk() && makes_room) status = WriteOnFullDisk(changes);
+  if (failure_.is_none()) LetCompactWhereThereIsRoom();
   return status;
 }
 
@@ -238,12 +263,7 @@ absl::Status LogDatabase::Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use)
 void LogDatabase::AllowTableCompaction() {
   absl::ReaderMutexLock lock(&mutex_);
   compacts_ = true;
-  // This is for RocksDB's own compaction. If the database is closed or open for a full disk,
-  // Options() allows it when the database is opened again with room. An error is ignored: RocksDB
-  // sets the option before it writes it to a file, which can fail.
-  if (db_ != nullptr && !on_full_disk_) {
-    db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
-  }
+  LetCompactWhereThereIsRoom();
   reclaimer_->AllowCompaction();
 }
 

@@ -97,6 +97,10 @@ class LogDatabase {
   // news. Sets sync_has_failed_ if a sync may have failed. After such an error, RocksDB takes no
   // more writes. Nothing that was written is lost, because it is in the write-ahead log.
   void FindBackgroundError();
+  // Lets RocksDB compact tables by itself while there is room for that, and only then: it would
+  // fill the disk and end the log, which would be opened again, and so on. A compaction that runs
+  // is not ended. db_ must not change meanwhile.
+  void LetCompactWhereThereIsRoom();
   // Opens the database again, unless there is too little room or another thread uses it. After a
   // write that had no room, RocksDB's state in RAM cannot be relied on. The state that it reads
   // from disk when it opens the database can be.
@@ -139,7 +143,12 @@ class LogDatabase {
   bool has_unsynced_ = false;        // Whether changes were written since the last sync.
   // Whether a sync of the write-ahead log has failed since db_ was opened.
   bool sync_has_failed_ = false;
-  std::atomic<bool> compacts_{false};
+  std::atomic<bool> compacts_{false};  // After AllowTableCompaction().
+  // What LetCompactWhereThereIsRoom() found last, and when it has to look again.
+  absl::Mutex room_mutex_;
+  bool has_room_to_compact_ ABSL_GUARDED_BY(room_mutex_) = false;
+  std::uint64_t seen_tables_ ABSL_GUARDED_BY(room_mutex_) = 0;  // VersionOfTables(), then.
+  absl::Time next_look_at_room_ ABSL_GUARDED_BY(room_mutex_) = absl::InfinitePast();
 };
 
 }  // namespace softlookup

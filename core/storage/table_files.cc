@@ -90,11 +90,6 @@ std::uint64_t PropertyOf(rocksdb::DB& db, const std::string& name) {
   return db.GetIntProperty(name, &value) ? value : 0;
 }
 
-// Returns a number that grows whenever tables are added, removed or dropped.
-std::uint64_t VersionOfTables(rocksdb::DB& db) {
-  return PropertyOf(db, rocksdb::DB::Properties::kCurrentSuperVersionNumber);
-}
-
 // Returns a key that comes before `end`, and after all records before `end`. `end` must be that of
 // a KeysOfStore(). The key has the number of that store and a kind of 255, which no record has.
 std::string LastKeyBefore(std::string end) {
@@ -106,6 +101,10 @@ std::string LastKeyBefore(std::string end) {
 }
 
 }  // namespace
+
+std::uint64_t VersionOfTables(rocksdb::DB& db) {
+  return PropertyOf(db, rocksdb::DB::Properties::kCurrentSuperVersionNumber);
+}
 
 rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
                            bool& may_have_dropped) {
@@ -234,6 +233,11 @@ std::uint64_t BytesToCompact(rocksdb::DB& db, absl::Span<const KeyRange> ranges)
     }
   }
   return bytes + std::min(bytes_below_max, step_bytes_max);
+}
+
+std::uint64_t BytesToCompactByItself(rocksdb::DB& db) {
+  const KeyRange all{.begin = "", .end = LastKeyInTables(db) + '\0'};
+  return BytesToCompact(db, {&all, 1});
 }
 
 void RemoveUnusedFiles(rocksdb::DB& db) {

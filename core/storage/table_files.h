@@ -63,6 +63,13 @@ bool HasFullWriteBuffers(rocksdb::DB& db);
 // read. That is at least what all write buffers take.
 std::uint64_t BytesToCompact(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
 
+// Returns the most bytes that a compaction which RocksDB begins by itself writes before it removes
+// what it read.
+std::uint64_t BytesToCompactByItself(rocksdb::DB& db);
+
+// Returns a number that grows whenever tables are added, removed or dropped.
+std::uint64_t VersionOfTables(rocksdb::DB& db);
+
 // Removes the files that RocksDB no longer needs. RocksDB does so by itself, but maybe later.
 void RemoveUnusedFiles(rocksdb::DB& db);
 

@@ -56,8 +56,12 @@ class EmptyTablesTest : public ::testing::TestWithParam<Fault> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Faults, EmptyTablesTest,
-                         ::testing::Values(Fault::kWriteFails, Fault::kSyncFails,
-                                           Fault::kDiskFull));
+                         ::testing::Values(Fault::kWriteFails, Fault::kSyncFails, Fault::kDiskFull),
+                         [](const auto& info) {
+                           return info.param == Fault::kWriteFails  ? "WriteFails"
+                                  : info.param == Fault::kSyncFails ? "SyncFails"
+                                                                    : "DiskFull";
+                         });
 
 TEST_P(EmptyTablesTest, AreNotNeeded) {
   Put("a");

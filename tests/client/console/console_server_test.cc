@@ -51,6 +51,7 @@ class ConsoleServerTest : public ::testing::Test {
     if (headers.count("Cookie") == 0) headers.emplace("Cookie", cookie_);
     if (headers.count("X-Softlookup-Key") == 0) headers.emplace("X-Softlookup-Key", key_);
     httplib::Client http(origin());
+    http.set_read_timeout(60, 0);  // Seconds: a sanitized server on a busy machine is slow.
     return http.Post(path, headers, body, type);
   }
   httplib::Result Enter(const std::string& token) {
