@@ -86,7 +86,7 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
     CLIENT_RETURN_IF_ERROR(CheckIsWordStore(store, flags.any_store));
   }
   CLIENT_ASSIGN_OR_RETURN(const RowBatches rows, OpenBatches(flags, store, session));
-  CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
+  CLIENT_ASSIGN_OR_RETURN(RowTags tags, OpenTags(flags.append, rows));
   const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
   CLIENT_ASSIGN_OR_RETURN(const AppendReport report,
                           AppendRows(rows, std::move(tags), flags.append, store, &client, session,

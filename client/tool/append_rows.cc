@@ -101,10 +101,11 @@ class IdCounter {
 
 class Sender {
  public:
-  // `resume_check` is of the stream's writer.
-  Sender(const AppendFlags& flags, AppendStream stream, ResumeCheck resume_check,
-         const InterruptGuard& interrupt, std::string_view resume_flags)
+  // `store` is as it was before the first row. `resume_check` is of the stream's writer.
+  Sender(const AppendFlags& flags, const v1::Store& store, AppendStream stream,
+         ResumeCheck resume_check, const InterruptGuard& interrupt, std::string_view resume_flags)
       : flags_(flags),
+        store_(store),
         stream_(std::move(stream)),
         resume_check_(std::move(resume_check)),
         interrupt_(interrupt),
@@ -137,6 +138,9 @@ class Sender {
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
+    if (!tags.miscounted().empty() && !interrupt_.interrupted()) {
+      return AddShiftHint(counted, tags.miscounted(), *summary);
+    }
     if (input_ended_) return counted;  // No row is left to append.
     return AddResumeHint(counted, *summary);
   }
@@ -156,6 +160,23 @@ class Sender {
   absl::Status AddResumeHint(const absl::Status& error, const AppendSummary& summary) const {
     if (resume_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
     return AddRest(error, interrupt_.interrupted() ? "" : kCorrectFirst, summary);
+  }
+
+  // Adds to `error`, after which the file of `tags` has a line too few or too many, how to take
+  // back the rows that are written, because no one knows which lines were theirs. Adds nothing if
+  // none is, or if the store is deleted after an error.
+  absl::Status AddShiftHint(const absl::Status& error, std::string_view tags,
+                            const AppendSummary& summary) const {
+    const bool any_before = rows_to_skip_ > 0;
+    if (resume_flags_.empty() || (summary.acknowledged_requests == 0 && !any_before)) return error;
+    const std::string begin = any_before ? "N" : absl::StrCat(store_.row_count());
+    return Annotate(error,
+                    absl::StrCat("rows already sent may have the ", std::string(tags),
+                                 " of others; `softlookup delete-rows ", store_.name(), " --begin ",
+                                 begin, "` takes them back, with all rows behind them",
+                                 any_before ? " (N: the position of the input's first row)" : "",
+                                 "; correct the file; then append all its rows again",
+                                 flags_.writer.empty() ? "" : ", with another --writer name"));
   }
 
   // Adds to `error` how to append the rows that `summary` does not count, after `first`.
@@ -286,6 +307,7 @@ class Sender {
   }
 
   const AppendFlags& flags_;
+  const v1::Store& store_;
   AppendStream stream_;
   ResumeCheck resume_check_;
   const InterruptGuard& interrupt_;
@@ -362,6 +384,13 @@ RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& stor
           shared->row_count()};
 }
 
+absl::StatusOr<RowTags> OpenTags(const AppendFlags& flags, const RowBatches& rows) {
+  if (rows.row_count.has_value()) {
+    CLIENT_RETURN_IF_ERROR(CheckTagCounts(flags.ids, flags.labels, *rows.row_count));
+  }
+  return RowTags::Open(flags.ids, flags.labels);
+}
+
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,
@@ -379,7 +408,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
     resume_check = ResumeCheck(stream.resumed_from(), store,
                                std::min(options.deadline, ClientOptions().deadline), client);
   }
-  Sender sender(flags, std::move(stream), std::move(resume_check), interrupt, resume_flags);
+  Sender sender(flags, store, std::move(stream), std::move(resume_check), interrupt, resume_flags);
   AppendReport report{.skipped_rows = sender.rows_to_skip()};
   progress.Begin(rows.row_count, report.skipped_rows);
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));

@@ -44,6 +44,10 @@ struct RowBatches {
   std::optional<std::uint64_t> row_count = std::nullopt;
 };
 
+// Opens the files of ids and labels. If `rows` tells the number of its rows, fails if a named file
+// has not a line for each.
+absl::StatusOr<RowTags> OpenTags(const AppendFlags& flags, const RowBatches& rows);
+
 // Returns batches of the keys and values that `reader` reads. `store` gives their dimensions.
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store);
 

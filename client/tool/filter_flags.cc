@@ -62,17 +62,24 @@ v1::RowFilter FilterFlags::ToProto() const {
   return filter;
 }
 
-std::string FilterFlags::UnknownLabelNote(const std::string& store) const {
-  if (any_labels.empty()) return "";
-  std::vector<std::string> shown;
-  for (const std::string& label : any_labels) {
-    shown.push_back(cli::TerminalText(output::Json(label).dump()));
-  }
+std::string FilterFlags::NoRowNote(const std::string& store) const {
   FilterFlags others = *this;
-  others.any_labels.clear();
+  std::vector<std::string> shown;
+  const bool by_label = !any_labels.empty();
+  if (by_label) {
+    for (const std::string& label : any_labels) {
+      shown.push_back(cli::TerminalText(output::Json(label).dump()));
+    }
+    others.any_labels.clear();
+  } else {
+    for (const std::uint64_t id : ids) shown.push_back(absl::StrCat(id));
+    others.ids.clear();
+  }
+  if (shown.empty()) return "";
+  const std::string kind = by_label ? "label" : "id";
   return absl::StrCat("softlookup: no row of ", cli::TerminalText(store),
                       others.any() ? " that the other options choose" : "", " has ",
-                      shown.size() == 1 ? "the label " : "one of the labels ",
+                      shown.size() == 1 ? "the " + kind + " " : "one of the " + kind + "s ",
                       absl::StrJoin(shown, ", "), "\n");
 }
 

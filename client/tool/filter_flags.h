@@ -26,9 +26,9 @@ struct FilterFlags {
   // --begin 0.
   bool any() const { return ToProto().ByteSizeLong() > 0; }
 
-  // Returns the line to print for people if no row of `store` passes: that none has the labels.
-  // Empty without --label.
-  std::string UnknownLabelNote(const std::string& store) const;
+  // Returns the line to print for people if no row of `store` passes: that none has the labels,
+  // or without --label, the ids. Empty without both.
+  std::string NoRowNote(const std::string& store) const;
 };
 
 // `flags` must outlive `command`.

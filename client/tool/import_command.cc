@@ -126,9 +126,9 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
     return existing.status();
   }
   const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
-  CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
   CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store, session.err));
   RowBatches rows = PairBatches(std::move(pairs), store);
+  CLIENT_ASSIGN_OR_RETURN(RowTags tags, OpenTags(flags.append, rows));
   if (!existing.ok()) {
     v1::AppendRequest first;
     CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(1, &first));

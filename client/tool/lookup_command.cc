@@ -137,10 +137,10 @@ absl::Status CheckFilterOfMemory(const FilterFlags& filter) {
       "before it");
 }
 
-// Says on session.err that no row has the labels that the flags ask for, if none has. For lookups
-// whose answers are all empty.
-void NoteUnknownLabels(const LookupFlags& flags, const Session& session, Client* client) {
-  const std::string note = flags.filter.UnknownLabelNote(flags.store);
+// Says on session.err that no row has the labels or ids that the flags ask for, if none has. For
+// lookups whose answers are all empty.
+void NoteIfNoRow(const LookupFlags& flags, const Session& session, Client* client) {
+  const std::string note = flags.filter.NoRowNote(flags.store);
   if (note.empty()) return;
   ReadRowsOptions options;
   options.read_mask = {"position"};
@@ -218,7 +218,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(labels_read);
   if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
   printer.Finish();
-  if (all_empty && answered > 0) NoteUnknownLabels(flags, session, &client);
+  if (all_empty && answered > 0) NoteIfNoRow(flags, session, &client);
   return absl::OkStatus();
 }
 

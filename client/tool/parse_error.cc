@@ -37,6 +37,22 @@ std::string PathOfSubcommand(const CLI::App& app, const std::string& word) {
   return "";
 }
 
+// Returns the path of the command `word` of a command above `parent`: "softlookup delete-rows", for
+// the word "delete-rows" behind `store`. Returns "" if there is none.
+std::string CommandAbove(const CLI::App& parent, const std::string& word) {
+  for (const CLI::App* above = parent.get_parent(); above != nullptr; above = above->get_parent()) {
+    for (const CLI::App* command : above->get_subcommands({})) {
+      if (command->check_name(word)) return above->get_name() + " " + command->get_name();
+    }
+  }
+  return "";
+}
+
+// Returns the option of `command` that other commands call `option`, or "".
+std::string OptionHere(const CLI::App& command, const std::string& option) {
+  return command.get_name() == "lookup" && option == "--keys" ? "--queries" : "";
+}
+
 void AddOptionNames(const CLI::App& app, std::vector<std::string>* names) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names->push_back("--" + name);
@@ -73,7 +89,8 @@ std::string ConversionText(const CLI::App& command, absl::string_view message) {
 }  // namespace
 
 std::string UnknownCommandText(const CLI::App& parent, const std::string& word) {
-  const std::string path = PathOfSubcommand(parent, word);
+  std::string path = PathOfSubcommand(parent, word);
+  if (path.empty()) path = CommandAbove(parent, word);
   return absl::StrCat(
       "unknown command ", word,
       path.empty() ? Suggestion(word, CommandNames(parent)) : "; did you mean " + path + "?");
@@ -103,7 +120,10 @@ std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
   std::string text;
   if (!unknown.empty() && absl::StartsWith(unknown[0], "-")) {
     const std::string option = unknown[0].substr(0, unknown[0].find('='));
-    text = absl::StrCat("unknown option ", option, Suggestion(option, options));
+    const std::string here = OptionHere(*command, option);
+    text =
+        absl::StrCat("unknown option ", option,
+                     here.empty() ? Suggestion(option, options) : "; did you mean " + here + "?");
   } else if (!unknown.empty() && !commands.empty()) {
     text = UnknownCommandText(*command, unknown[0]);
   } else if (!unknown.empty()) {

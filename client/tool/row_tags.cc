@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/terminal_text.h"
@@ -22,6 +26,58 @@ namespace {
 using output::IsUtf8;
 
 constexpr char kNoId[] = "-";
+constexpr char kIdTags[] = "ids";
+constexpr char kLabelTags[] = "labels";
+
+// Whether a line of ids or labels looks like the name of its column.
+bool NamesATag(const std::string& line) {
+  static const auto* const names = new std::set<std::string>{
+      "class", "id", "ids", "label", "labels", "name", "names", "tag", "tags"};
+  if (!IsUtf8(line)) return false;
+  const std::optional<std::vector<std::string>> fields = SplitLabels(line);
+  return fields.has_value() && fields->size() == 1 &&
+         names->count(absl::AsciiStrToLower(fields->front())) > 0;
+}
+
+std::string HeaderNote(const std::string& header) {
+  return absl::StrCat("; its first line, \"", cli::Excerpt(header),
+                      "\", looks like a header, which must go");
+}
+
+// Fails unless the file has a line for each of `row_count` rows, by the rules of row_tags.h.
+absl::Status CheckTagCount(const std::string& path, std::string_view tags,
+                           std::uint64_t row_count) {
+  // A pipe would have nothing left for the rows.
+  std::error_code error;
+  if (path.empty() || path == "-" || !std::filesystem::is_regular_file(path, error)) {
+    return absl::OkStatus();
+  }
+  CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
+  std::uint64_t filled = 0;       // Lines that are not blank.
+  std::uint64_t last_filled = 0;  // Number of the last one of them, from 1.
+  std::string header;             // The first line, if it looks like a header.
+  std::string line;
+  for (;;) {
+    CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&source, &line));
+    if (!read) break;
+    last_filled = source.line_number();
+    ++filled;
+    if (last_filled == 1 && NamesATag(line)) header = line;
+  }
+  const std::uint64_t lines = source.line_number();
+  // Labels may be followed by blank lines, but behind a header these are rows without labels.
+  const bool is_ids = tags == kIdTags;
+  const std::uint64_t with_header = is_ids ? filled : lines;
+  const bool has_header = !header.empty() && with_header == row_count + 1;
+  const bool fits = is_ids ? filled == row_count : lines >= row_count && last_filled <= row_count;
+  if (fits && !has_header) return absl::OkStatus();
+  const std::uint64_t count = is_ids ? filled : last_filled > row_count ? last_filled : lines;
+  return InputError(
+      path, absl::StrCat("has ", output::Counted(count, "line"), " of ", std::string(tags),
+                         is_ids && filled < lines ? " that are not blank" : "",
+                         ", but the input has ", output::Counted(row_count, "row"),
+                         has_header ? HeaderNote(header) : "; it must have a line for each row"));
+}
 
 void CopyRows(const v1::Matrix& from, std::uint32_t begin, std::uint32_t end, v1::Matrix* to) {
   const std::size_t row_bytes = from.data().size() / from.rows();
@@ -48,6 +104,12 @@ v1::AppendRequest Slice(const v1::AppendRequest& rows, std::uint32_t begin, std:
 }
 
 }  // namespace
+
+absl::Status CheckTagCounts(const std::string& ids_path, const std::string& labels_path,
+                            std::uint64_t row_count) {
+  CLIENT_RETURN_IF_ERROR(CheckTagCount(ids_path, kIdTags, row_count));
+  return CheckTagCount(labels_path, kLabelTags, row_count);
+}
 
 v1::AppendRequest WithoutFirstRows(const v1::AppendRequest& rows, std::uint32_t count) {
   return Slice(rows, count, std::max(rows.keys().rows(), rows.inputs().rows()));
@@ -97,7 +159,7 @@ absl::StatusOr<std::vector<v1::AppendRequest>> RowTags::Tag(std::uint32_t row_co
 absl::StatusOr<std::optional<std::uint64_t>> RowTags::ReadId() {
   if (!ids_.has_value()) return std::nullopt;
   CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&*ids_, &line_));
-  if (!read) return TooShort(*ids_);
+  if (!read) return TooShort(*ids_, kIdTags);
   skipped_id_lines_ = skipped_id_lines_ || ids_->line_number() != rows_read_ + 1;
   if (line_ == kNoId) return std::nullopt;
   std::uint64_t id;
@@ -112,7 +174,8 @@ absl::StatusOr<std::optional<std::uint64_t>> RowTags::ReadId() {
 
 absl::Status RowTags::ReadLabels(v1::RowLabels* labels) {
   CLIENT_ASSIGN_OR_RETURN(const bool read, labels_->ReadLine(&line_));
-  if (!read) return TooShort(*labels_);
+  if (!read) return TooShort(*labels_, kLabelTags);
+  if (labels_->line_number() == 1 && NamesATag(line_)) labels_header_ = line_;
   if (!IsUtf8(line_)) {
     return InputError(labels_->name(),
                       absl::StrCat("line ", labels_->line_number(), ": is not UTF-8"));
@@ -133,9 +196,13 @@ absl::Status RowTags::CheckAtEnd() {
     if (!source->has_value()) continue;
     CLIENT_ASSIGN_OR_RETURN(const bool more, NextWord(&**source, &line_));
     if (!more) continue;
-    return InputError((*source)->name(), absl::StrCat("line ", (*source)->line_number(),
-                                                      ": goes on after the last of ",
-                                                      output::Counted(rows_read_, "row")));
+    miscounted_ = source == &ids_ ? kIdTags : kLabelTags;
+    const bool has_header = source == &labels_ && !labels_header_.empty();
+    return InputError(
+        (*source)->name(),
+        absl::StrCat("line ", (*source)->line_number(), ": goes on after the last of ",
+                     output::Counted(rows_read_, "row"),
+                     has_header ? HeaderNote(labels_header_) : ""));
   }
   return absl::OkStatus();
 }
@@ -146,7 +213,8 @@ std::string RowTags::IdPlace(std::uint64_t row) const {
                       ids_->name());
 }
 
-absl::Status RowTags::TooShort(const ByteSource& source) const {
+absl::Status RowTags::TooShort(const ByteSource& source, std::string_view tags) {
+  miscounted_ = tags;
   return InputError(source.name(), absl::StrCat("ends after ", output::Counted(rows_read_, "row"),
                                                 ", the rows themselves go on"));
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,10 @@ class RowTags {
   // Call this after the last row. Fails if a file still has a line that is not blank.
   absl::Status CheckAtEnd();
 
+  // "ids" or "labels" if Tag() or CheckAtEnd() has failed because that file has too few or too many
+  // lines. Any row tagged before may then have those of another row. Empty otherwise.
+  std::string_view miscounted() const { return miscounted_; }
+
   // Names the file of ids, and if no line before it was blank, the line of the id of `row`, from 0:
   // "line 3 of ids.txt". Empty without ids.
   std::string IdPlace(std::uint64_t row) const;
@@ -44,14 +49,22 @@ class RowTags {
  private:
   absl::StatusOr<std::optional<std::uint64_t>> ReadId();
   absl::Status ReadLabels(v1::RowLabels* labels);
-  absl::Status TooShort(const ByteSource& source) const;
+  absl::Status TooShort(const ByteSource& source, std::string_view tags);
 
   std::optional<ByteSource> ids_;
   std::optional<ByteSource> labels_;
   std::uint64_t rows_read_ = 0;
   bool skipped_id_lines_ = false;  // Whether a line of ids was blank, so that lines are not rows.
+  std::string labels_header_;      // The first line of labels, if it looks like a header.
+  std::string_view miscounted_;
   std::string line_;
 };
+
+// Reads the files through and fails unless each has a line for each of `row_count` rows. An empty
+// path is as for RowTags::Open(). Leaves out what can be read only once, such as standard input and
+// pipes. Errors are InputErrors.
+absl::Status CheckTagCounts(const std::string& ids_path, const std::string& labels_path,
+                            std::uint64_t row_count);
 
 // Returns `rows` without its first `count` rows. `rows` must have more than `count`.
 v1::AppendRequest WithoutFirstRows(const v1::AppendRequest& rows, std::uint32_t count);

@@ -81,7 +81,7 @@ absl::Status Rows(const RowsFlags& flags, const Session& session) {
         return true;
       },
       options));
-  if (listing.rows.empty()) *session.err << flags.filter.UnknownLabelNote(flags.store);
+  if (listing.rows.empty()) *session.err << flags.filter.NoRowNote(flags.store);
   return PrintRows(listing, session);
 }
 
@@ -143,7 +143,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(tags.Finish());
   CLIENT_RETURN_IF_ERROR(keys.Finish());
   CLIENT_RETURN_IF_ERROR(values.Finish());
-  if (row_count == 0) *session.err << flags.filter.UnknownLabelNote(flags.store);
+  if (row_count == 0) *session.err << flags.filter.NoRowNote(flags.store);
   if (session.json) {
     PrintJson({{"store", flags.store}, {"rows", row_count}, {"revision", revision}}, session.out);
   } else {
@@ -162,7 +162,7 @@ absl::Status DeleteRows(const DeleteFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::DeleteRowsResponse deleted,
                           client.DeleteRows(flags.store, filter));
-  if (deleted.deleted_count() == 0) *session.err << flags.filter.UnknownLabelNote(flags.store);
+  if (deleted.deleted_count() == 0) *session.err << flags.filter.NoRowNote(flags.store);
   if (session.json) {
     PrintJson({{"store", flags.store},
                {"deleted_rows", deleted.deleted_count()},

@@ -34,8 +34,8 @@ using output::Json;
 using output::Table;
 using output::Word;
 
-// Squared error, as a part of the mean |value|^2, at which the answers are suspicious.
-constexpr double kTooGood = 1e-6;
+// Twins are told of if at least one row in so many has one.
+constexpr std::size_t kRowsPerTwin = 100;
 
 struct TuneFlags {
   std::string store;
@@ -181,28 +181,23 @@ void NoteRange(const std::vector<Setting>& settings, std::size_t best, std::ostr
        << " tried; --temperatures tries others\n";
 }
 
-// Whether the answers of a setting are as good as equal to the values of the rows left out.
-bool IsTooGood(const Tuning& tuning) {
-  double size = 0;  // Mean of |value|^2.
-  for (const LeftOutRow& row : tuning.rows) {
-    for (const float component : row.value.data) {
-      size += static_cast<double>(component) * component / static_cast<double>(tuning.rows.size());
-    }
-  }
-  return std::any_of(tuning.figures.begin(), tuning.figures.end(),
-                     [&](const Figures& each) { return each.squared_error <= kTooGood * size; });
-}
-
-// Says on session.err if the rows that were left out have twins, such as those of a file that was
-// appended twice. The figures then tell nothing. Says nothing if the rows cannot be read.
+// Says on session.err if rows that were left out have twins, such as those of a file that was
+// appended twice, and how many if not all have. A twin answers for its row. Says nothing if fewer
+// than one in kRowsPerTwin has one, or if the rows cannot be read.
 void NoteTwins(const Tuning& tuning, const Session& session, Client* client) {
-  if (!IsTooGood(tuning)) return;
-  if (!HaveTwins(tuning.store, tuning.rows, session.StreamDeadline(), client).value_or(false)) {
+  const std::size_t count =
+      CountTwins(tuning.store, tuning.rows, session.StreamDeadline(), client).value_or(0);
+  if (count * kRowsPerTwin < tuning.rows.size()) return;
+  if (count == tuning.rows.size()) {
+    *session.err << "softlookup: each row may have a twin: those that were compared have another "
+                    "row of the same key and value, which answers for them, so the figures tell "
+                    "nothing (was a file appended twice?)\n";
     return;
   }
-  *session.err << "softlookup: each row may have a twin: those that were compared have another row "
-                  "of the same key and value, which answers for them, so the figures tell nothing "
-                  "(was a file appended twice?)\n";
+  *session.err << absl::StreamFormat(
+      "softlookup: %d of %s have another row with the same key and value, which flatters the "
+      "figures\n",
+      count, output::Counted(tuning.rows.size(), "sampled row"));
 }
 
 absl::Status WritePlot(const Tuning& tuning, const std::string& path, const Session& session) {

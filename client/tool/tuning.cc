@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -18,7 +19,6 @@ namespace softlookup::tool {
 namespace {
 
 constexpr std::size_t kTuningCallsMax = 4;  // Calls in progress at a time.
-constexpr std::size_t kTwinsAskedMax = 8;   // Rows of which HaveTwins() looks for a twin.
 constexpr double kEntropyMax = 45;          // Nats. 2^64 rows of equal weight have 44.4.
 
 // A setting's answer for one row, compared with the row's value.
@@ -251,22 +251,26 @@ absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::si
   return rows;
 }
 
-absl::StatusOr<bool> HaveTwins(const v1::Store& store, absl::Span<const LeftOutRow> rows,
-                               absl::Duration read_deadline, Client* client) {
-  const std::size_t count = std::min(rows.size(), kTwinsAskedMax);
-  std::vector<const LeftOutRow*> alone;  // Those of which no twin has been read yet.
-  for (std::size_t i = 0; i < count; ++i) alone.push_back(&rows[i * rows.size() / count]);
+absl::StatusOr<std::size_t> CountTwins(const v1::Store& store, absl::Span<const LeftOutRow> rows,
+                                       absl::Duration read_deadline, Client* client) {
+  using KeyAndValue = std::pair<std::vector<float>, std::vector<float>>;
+  // Positions of those of `rows` of which no twin has been read yet.
+  std::map<KeyAndValue, std::vector<std::uint64_t>> alone;
+  for (const LeftOutRow& row : rows) {
+    alone[{row.key.data, row.value.data}].push_back(row.position);
+  }
+  std::size_t count = 0;
   CLIENT_RETURN_IF_ERROR(
       ReadLiveRows(store, read_deadline, client, [&](const v1::Row& row) -> absl::Status {
-        if (alone.empty()) return absl::OkStatus();
-        CLIENT_ASSIGN_OR_RETURN(const LeftOutRow read, RowFromProto(row, store));
-        std::erase_if(alone, [&](const LeftOutRow* each) {
-          return each->position != read.position && each->key.data == read.key.data &&
-                 each->value.data == read.value.data;
-        });
+        CLIENT_ASSIGN_OR_RETURN(LeftOutRow read, RowFromProto(row, store));
+        const auto same = alone.find({std::move(read.key.data), std::move(read.value.data)});
+        if (same == alone.end()) return absl::OkStatus();
+        count += std::erase_if(same->second,
+                               [&](std::uint64_t position) { return position != read.position; });
+        if (same->second.empty()) alone.erase(same);
         return absl::OkStatus();
       }));
-  return alone.empty();
+  return count;
 }
 
 absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,

@@ -83,12 +83,11 @@ absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::si
                                                  std::uint64_t seed, absl::Duration read_deadline,
                                                  Client* client);
 
-// Whether each of some rows of `rows` has a twin: another live row below position store.row_count()
-// with the same key and value. Looks at all of up to eight rows, else at eight. `rows` must be a
-// result of DrawRows(), and not empty. Reads the whole store once, within `read_deadline`. The
-// errors are those of DrawRows().
-absl::StatusOr<bool> HaveTwins(const v1::Store& store, absl::Span<const LeftOutRow> rows,
-                               absl::Duration read_deadline, Client* client);
+// Returns how many of `rows` have a twin: another live row below position store.row_count() with
+// the same key and value. `rows` must be a result of DrawRows(). Reads the whole store once, within
+// `read_deadline`. The errors are those of DrawRows().
+absl::StatusOr<std::size_t> CountTwins(const v1::Store& store, absl::Span<const LeftOutRow> rows,
+                                       absl::Duration read_deadline, Client* client);
 
 // Leaves out one row of `rows` at a time, and asks all other rows below position store.row_count()
 // with its key, once per setting. Compares each answer with the row's value. Returns the figures of

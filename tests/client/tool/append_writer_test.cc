@@ -11,6 +11,7 @@ namespace softlookup::tool {
 namespace {
 
 using ::softlookup::testing::TemporaryFile;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -94,6 +95,45 @@ TEST_F(AppendWriterTest, IdsAndLabelsStayWithTheirRows) {
   for (int row = 0; row < 6; ++row) {
     EXPECT_EQ(rows[row]["labels"][0], std::string(1, static_cast<char>('a' + row)));
   }
+}
+
+// Nothing tells how many rows a CSV file has before its end.
+TEST_F(AppendWriterTest, RowsThatMayHaveTheLabelsOfOthersAreTakenBack) {
+  const TemporaryFile header("labels.txt", "label\na\nb\nc\nd\ne\n");
+  const TemporaryFile labels("labels.txt", "a\nb\nc\nd\ne\n");
+  const TemporaryFile three("ids.txt", "7\n8\n9\n");
+  const std::string rest =
+      " takes them back, with all rows behind them; correct the file; then append all its rows "
+      "again";
+  EXPECT_EQ(Append(5, {"--labels", header.path()}).error,
+            header.path() +
+                ": line 6: goes on after the last of 5 rows; its first line, \"label\", looks like "
+                "a header, which must go; rows appended before: 5; rows already sent may have the "
+                "labels of others; `softlookup delete-rows s --begin 0`" +
+                rest + ", with another --writer name");
+  EXPECT_THAT(Append(5, {"--labels", header.path()}).error,
+              EndsWith("; `softlookup delete-rows s --begin N` takes them back, with all rows "
+                       "behind them (N: the position of the input's first row); correct the file; "
+                       "then append all its rows again, with another --writer name"));
+  EXPECT_EQ(Run({"delete-rows", "s", "--begin", "0"}).error, "");
+  const TemporaryFile rows("rows.csv", Rows(5));
+  const Arguments append = {"append", "s", "--rows", rows.path(), "--batch-rows"};
+  const auto error = [&](const Arguments& more) {
+    Arguments arguments = append;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments).error;
+  };
+  EXPECT_THAT(error({"2", "--ids", three.path()}),
+              EndsWith(": ends after 3 rows, the rows themselves go on; rows appended before: 2; "
+                       "rows already sent may have the ids of others; `softlookup delete-rows s "
+                       "--begin 5`" +
+                       rest));
+  EXPECT_EQ(Run({"delete-rows", "s", "--begin", "5"}).error, "");
+  EXPECT_EQ(error({"2", "--labels", labels.path(), "--writer", "v"}), "");
+  EXPECT_EQ(Values("s"), ValuesOf(5));
+  EXPECT_EQ(RunJson({"rows", "s"})["rows"][0]["labels"][0], "a");
+  // If no row was taken, none is wrong.
+  EXPECT_THAT(error({"5", "--ids", three.path()}), EndsWith("rows appended before: 0"));
 }
 
 TEST_F(AppendWriterTest, EveryWriterHasAnInputOfItsOwn) {

@@ -206,11 +206,10 @@ TEST_F(ImportExportTest, ImportIntoAStoreThatIsThere) {
 
 TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
   ASSERT_EQ(Import("a").error, "");
-  const TemporaryFile ids("ids.txt", "1\n2\n3\n");
-  EXPECT_EQ(Import("a", {"--append", "--ids", ids.path(), "--batch-rows", "2"}).error,
-            ids.path() +
-                ": ends after 3 rows, the rows themselves go on; rows appended before: 2; "
-                "correct the file; then --skip-rows 2 appends the rest");
+  const TemporaryFile wrong_ids("ids.txt", "1\n2\nthree\n4\n5\n");
+  EXPECT_THAT(Import("a", {"--append", "--ids", wrong_ids.path(), "--batch-rows", "2"}).error,
+              EndsWith("; rows appended before: 2; correct the file; then --skip-rows 2 appends "
+                       "the rest"));
   EXPECT_EQ(RunJson({"store", "get", "a"})["row_count"], 7);
 
   const TemporaryFile all_ids("ids.txt", "1\n2\n3\n4\n5\n");
@@ -219,22 +218,42 @@ TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
                     EndsWith("; a has 10 rows at revision 4\n")));
   EXPECT_EQ(RunJson({"rows", "a", "--begin", "7"})["rows"][0]["id"], 3);
   // A line that is wrong, among those that are left out: they are in, whatever is.
-  const TemporaryFile wrong_ids("ids.txt", "1\n2\nthree\n4\n5\n");
   EXPECT_THAT(
       Import("a", {"--append", "--ids", wrong_ids.path(), "--skip-rows", "4", "--batch-rows", "1"})
           .error,
       EndsWith("; rows appended before: 0; correct the file; then --skip-rows 4 appends the rest"));
-  // With all rows in there is no rest.
-  const TemporaryFile more_ids("ids.txt", "11\n12\n13\n14\n15\n16\n");
-  EXPECT_THAT(Import("a", {"--append", "--ids", more_ids.path()}).error,
-              EndsWith("goes on after the last of 5 rows; rows appended before: 5"));
   // A store that was empty needs --append from then on.
   ASSERT_EQ(Run({"store", "create", "empty", "--key-dim", "2", "--value-dim", "1"}).error, "");
-  EXPECT_THAT(Import("empty", {"--ids", ids.path(), "--batch-rows", "2"}).error,
+  EXPECT_THAT(Import("empty", {"--ids", wrong_ids.path(), "--batch-rows", "2"}).error,
               EndsWith("; correct the file; then --append --skip-rows 2 appends the rest"));
   const Outcome beyond = Import("a", {"--append", "--skip-rows", "6"});
   EXPECT_EQ(beyond.exit_code, ExitCode::kUsage);
   EXPECT_THAT(beyond.error, StartsWith("--skip-rows is 6, but the input has 5 rows"));
+}
+
+TEST_F(ImportExportTest, IdsAndLabelsAreCountedBeforeTheFirstRow) {
+  ASSERT_EQ(Import("a").error, "");
+  const TemporaryFile header("labels.txt", "label\na\nb\nc\nd\ne\n");
+  const TemporaryFile four("four.txt", "1\n2\n3\n4\n");
+  for (const Arguments& writer : {Arguments(), Arguments{"--writer", "w"}}) {
+    const Arguments more = Join({"--append", "--batch-rows", "2"}, writer);
+    const Outcome outcome = Import("a", Join(more, {"--labels", header.path()}));
+    EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+    EXPECT_EQ(outcome.error,
+              header.path() +
+                  ": has 6 lines of labels, but the input has 5 rows; its first line, "
+                  "\"label\", looks like a header, which must go");
+    for (const std::string flag : {"--ids", "--labels"}) {
+      EXPECT_EQ(Import("a", Join(more, {flag, four.path()})).error,
+                four.path() + ": has 4 lines of " + flag.substr(2) +
+                    ", but the input has 5 rows; it must have a line for each row");
+    }
+  }
+  EXPECT_EQ(Run({"append", "a", "--keys", keys_.path(), "--values", values_.path(), "--labels",
+                 four.path(), "--batch-rows", "2"})
+                .exit_code,
+            ExitCode::kInput);
+  EXPECT_EQ(RunJson({"store", "get", "a"})["row_count"], 5);
 }
 
 TEST_F(ImportExportTest, ServersErrorIsGivenTheRowOfTheFile) {
@@ -296,6 +315,7 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
   const TemporaryFile empty("empty.csv");
   const TemporaryFile text("text.npy", "1,2\n");
   const TemporaryFile three("three.txt", "1\n2\n3\n");
+  const TemporaryFile five("five.csv", "1\n2\n3\n4\n5\n");
   const TemporaryFile six("six.txt", "1\n2\n3\n4\n5\n6\n");
   const TemporaryFile words("words.txt", "1\ntwo\n3\n4\n5\n");
   const TemporaryFile quotes("quotes.txt", "a\n\n\"b\n\n\n");
@@ -329,11 +349,12 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
        nan_last.path() +
            ": row 4, column 0 (from 0): not a finite float32; rows appended before: 0" + undone},
       {{"--ids", three.path()},
-       three.path() + ": ends after 3 rows, the rows themselves go on; rows appended before: 0" +
-           undone},
-      {{"--ids", six.path()},
-       six.path() + ": line 6: goes on after the last of 5 rows; rows appended before: 5" + undone},
+       three.path() +
+           ": has 3 lines of ids, but the input has 5 rows; it must have a line for each row"},
       {{"--labels", six.path()},
+       six.path() +
+           ": has 6 lines of labels, but the input has 5 rows; it must have a line for each row"},
+      {{"--keys", five.path(), "--values", five.path(), "--labels", six.path()},
        six.path() + ": line 6: goes on after the last of 5 rows; rows appended before: 5" + undone},
       {{"--ids", words.path()},
        words.path() +

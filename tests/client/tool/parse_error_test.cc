@@ -51,6 +51,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"SubcommandsAliasWithoutItsCommand",
                 {"rm", "people"},
                 "unknown command rm; did you mean store delete? (see softlookup --help)"},
+        Mistake{"CommandAsASubcommand",
+                {"store", "delete-rows", "people"},
+                "unknown command delete-rows; did you mean softlookup delete-rows? (see softlookup "
+                "store "
+                "--help)"},
         Mistake{"HelpOfNoCommand",
                 {"help", "store", "lst"},
                 "unknown command lst; did you mean list? (see softlookup store --help)"},
@@ -107,6 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
             "MisspeltSharedOption",
             {"store", "list", "--sever", "x:1"},
             "unknown option --sever; did you mean --server? (see softlookup store list --help)"},
+        Mistake{"OptionOfOtherCommands",
+                {"lookup", "people", "--keys", "k.csv"},
+                "unknown option --keys; did you mean --queries? (see softlookup lookup --help)"},
         Mistake{"StrangeOption",
                 {"health", "--loud"},
                 "unknown option --loud (see softlookup health --help)"},

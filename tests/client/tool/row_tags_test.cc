@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <optional>
@@ -142,6 +143,78 @@ TEST(RowTagsTest, MalformedLabelNamesItsLine) {
   const TemporaryFile latin1("labels.txt", "fine\ncaf\xe9\n");
   EXPECT_THAT(std::string(ReadLabels(latin1.path(), 2).status().message()),
               HasSubstr("line 2: is not UTF-8"));
+}
+
+TEST(RowTagsTest, LinesAreCountedAsTheyAreRead) {
+  const TemporaryFile labels("labels.txt", "a\n\n\"b\\nc\",d\n\n\n");
+  for (const std::uint64_t rows : {3, 4, 5}) {
+    EXPECT_TRUE(CheckTagCounts("", labels.path(), rows).ok()) << rows;
+    EXPECT_TRUE(ReadLabels(labels.path(), static_cast<std::uint32_t>(rows)).ok()) << rows;
+  }
+  const absl::Status over = CheckTagCounts("", labels.path(), 2);
+  EXPECT_EQ(ExitCodeOf(over), ExitCode::kInput);
+  EXPECT_EQ(over.message(), labels.path() +
+                                ": has 3 lines of labels, but the input has 2 rows; it "
+                                "must have a line for each row");
+  EXPECT_FALSE(ReadLabels(labels.path(), 2).ok());
+  EXPECT_EQ(CheckTagCounts("", labels.path(), 6).message(),
+            labels.path() +
+                ": has 5 lines of labels, but the input has 6 rows; it must have a "
+                "line for each row");
+
+  const TemporaryFile ids("ids.txt", "5\n\n-\n\n");
+  EXPECT_TRUE(CheckTagCounts(ids.path(), "", 2).ok());
+  for (const std::uint64_t rows : {1, 3, 4}) {
+    EXPECT_THAT(std::string(CheckTagCounts(ids.path(), labels.path(), rows).message()),
+                HasSubstr(ids.path() +
+                          ": has 2 lines of ids that are not blank, but the input "
+                          "has " +
+                          std::to_string(rows) + " row"));
+  }
+}
+
+TEST(RowTagsTest, AHeaderMustGo) {
+  const auto error = [](const std::string& name, const std::string& bytes, std::uint64_t rows) {
+    const TemporaryFile file(name, bytes);
+    const bool is_ids = name == "ids.txt";
+    return std::string(
+        CheckTagCounts(is_ids ? file.path() : "", is_ids ? "" : file.path(), rows).message());
+  };
+  EXPECT_THAT(error("labels.txt", "Label\nred\nblue\n", 2),
+              HasSubstr(": has 3 lines of labels, but the input has 2 rows; its first line, "
+                        "\"Label\", looks like a header, which must go"));
+  EXPECT_THAT(error("ids.txt", "id\n7\n8\n", 2),
+              HasSubstr("; its first line, \"id\", looks like a header, which must go"));
+  // The last row has no labels.
+  EXPECT_THAT(error("labels.txt", "\"labels\"\nred\n\n", 2), HasSubstr("looks like a header"));
+  EXPECT_EQ(error("labels.txt", "label\nred\n", 2), "");
+  for (const char* lines : {"label\na\nb\nc\n", "red\na\nb\n", "label,name\na\nb\n"}) {
+    EXPECT_THAT(error("labels.txt", lines, 2), HasSubstr("; it must have a line for each row"));
+  }
+}
+
+TEST(RowTagsTest, WhatCanBeReadOnlyOnceIsNotCounted) {
+  EXPECT_TRUE(CheckTagCounts("-", "", 3).ok());
+  const TemporaryFile file("labels.txt");
+  const std::string pipe = file.path() + ".pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(CheckTagCounts("", pipe, 3).ok());
+}
+
+TEST(RowTagsTest, TellsOfWhichTagsAFileHasTooFewOrTooMany) {
+  const TemporaryFile two("two.txt", "label\n8\n");
+  auto tags = RowTags::Open("", two.path());
+  EXPECT_TRUE(tags->Tag(1, Rows(1)).ok());
+  EXPECT_EQ(tags->miscounted(), "");
+  EXPECT_EQ(tags->CheckAtEnd().message(),
+            two.path() +
+                ": line 2: goes on after the last of 1 row; its first line, \"label\", "
+                "looks like a header, which must go");
+  EXPECT_EQ(tags->miscounted(), "labels");
+  const TemporaryFile ids("ids.txt", "7\n8\n");
+  tags = RowTags::Open(ids.path(), "");
+  EXPECT_FALSE(tags->Tag(3, Rows(3)).ok());
+  EXPECT_EQ(tags->miscounted(), "ids");
 }
 
 TEST(RowTagsTest, RowsWithAndWithoutAnIdGoIntoRequestsOfTheirOwn) {

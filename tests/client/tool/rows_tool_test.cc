@@ -86,7 +86,7 @@ TEST_F(RowsToolTest, ALabelThatNoRowHasIsSaid) {
             "softlookup: no row of people has one of the labels \"a\", \"b\\xe2\\x80\\xae\"\n");
   EXPECT_EQ(Run({"rows", "people", "--label", "a", "--id", "3"}).notes,
             "softlookup: no row of people that the other options choose has the label \"a\"\n");
-  EXPECT_EQ(Run({"rows", "people", "--id", "3"}).notes, "");
+  EXPECT_EQ(Run({"rows", "people", "--begin", "3"}).notes, "");
   const TemporaryFile keys("k.npy");
   const TemporaryFile values("v.npy");
   EXPECT_EQ(
@@ -95,6 +95,15 @@ TEST_F(RowsToolTest, ALabelThatNoRowHasIsSaid) {
       "softlookup: no row of people has the label \"a\"\n");
   FillPages();
   EXPECT_EQ(Run({"rows", "people", "--label", "red"}).notes, "");
+}
+
+TEST_F(RowsToolTest, AnIdThatNoRowHasIsSaid) {
+  EXPECT_EQ(Run({"delete-rows", "people", "--id", "7"}).notes,
+            "softlookup: no row of people has the id 7\n");
+  EXPECT_EQ(Run({"rows", "people", "--id", "7,8", "--begin", "1"}).notes,
+            "softlookup: no row of people that the other options choose has one of the ids 7, 8\n");
+  canned_.deleted.set_deleted_count(1);
+  EXPECT_EQ(Run({"delete-rows", "people", "--id", "7"}).notes, "");
 }
 
 TEST_F(RowsToolTest, RowsPrintsALabelAsTheCommandLineTakesIt) {

@@ -161,9 +161,30 @@ TEST_F(TuneCommandTest, RowsThatHaveTwinsAreNoted) {
   EXPECT_THAT(Run({"tune", "people"}).notes, HasSubstr(note));
   Fill(1, 1, 2, LastRow().mutable_key());
   EXPECT_THAT(Run({"tune", "people"}).notes, Not(HasSubstr(note)));
-  Fill(1, 1, 1, LastRow().mutable_key());
+}
+
+TEST_F(TuneCommandTest, TwinsOfAHundredthOfTheRowsAreCounted) {
+  const std::vector<std::string> tune = {"tune", "people", "--temperatures", "1"};
+  const auto add_rows = [this](int count) {
+    for (int position = canned_.pages[0].rows_size(); position < count; ++position) {
+      v1::Row& row = *canned_.pages[0].add_rows();
+      row.set_position(position);
+      Fill(1, 1, static_cast<float>(position), row.mutable_key());
+      Fill(1, 2, 0.5, row.mutable_value());
+    }
+    store_.set_row_count(count);
+    store_.set_live_row_count(count);
+  };
+  add_rows(200);
+  // The answers need not be as good as equal to the values.
   component_ = 0.4;
-  EXPECT_THAT(Run({"tune", "people"}).notes, Not(HasSubstr(note)));
+  EXPECT_EQ(Run(tune).notes,
+            "softlookup: 2 of 200 sampled rows have another row with the same key and value, which "
+            "flatters the figures\n");
+  add_rows(201);
+  EXPECT_EQ(Run(tune).notes, "");
+  Fill(1, 1, 1, canned_.pages[0].mutable_rows(2)->mutable_key());
+  EXPECT_THAT(Run(tune).notes, HasSubstr("softlookup: 3 of 201 sampled rows"));
 }
 
 TEST_F(TuneCommandTest, APlotThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {
