@@ -74,6 +74,25 @@ class Batch:
         if self.rows > self._step or self.rows * row_bytes > WHOLE_BYTES_MAX:
             self._step = min(self._step, max(1, BATCH_BYTES_MAX // max(1, row_bytes)))
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether the rows have ids."""
+        return self._ids is not None
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether there are inputs in place of keys and values."""
+        return len(self._matrices) == 1
+
+    def equals(self, begin: int, end: int, key: Array, value: Array) -> Array:
+        """[end - begin], bool: which rows have this float32 key and value once they are float32."""
+        equal = np.ones(end - begin, bool)
+        for (_, array), row in zip(self._matrices, (key, value)):
+            if array.shape[1] != len(row):
+                return np.zeros(end - begin, bool)
+            equal &= (array[begin:end].astype(np.float32) == row).all(axis=1)
+        return equal
+
     def cuts(self, begin: int = 0) -> List[Tuple[int, int]]:
         """The rows [begin, end) of each request. One without rows if there are none at all."""
         if self.rows == 0:

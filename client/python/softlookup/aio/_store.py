@@ -241,7 +241,9 @@ class Store:
 
         name            Stands for one series of rows, such as a file. The store remembers it.
         from_start      The program appends its series from the first row on; those that the store
-                        has are left out. Without it, begin after resumed_from.last_sequence rows.
+                        has are left out, and InvalidArgumentError says where the series is found
+                        to be another one. Without it, all rows are appended: begin after
+                        resumed_from.last_sequence rows.
         outage_max      Seconds after a failure without an acknowledgement after which it gives up.
                         A server that holds the connection and does not answer is no failure.
         finish_timeout  Seconds after which leaving gives up on the acknowledgements, with a
