@@ -66,6 +66,8 @@ class Batch:
         self._on_conflict = CONFLICTS.number("on_conflict", on_conflict)
         self._acknowledge = ACKNOWLEDGES.number("acknowledge", acknowledge)
         self._return_memories = texts("return_memories", return_memories)
+        if batch_rows is not None:
+            (batch_rows,) = whole_numbers("batch_rows", [batch_rows])
         if batch_rows is not None and not 0 < batch_rows <= 1 << 32:
             raise invalid("batch_rows", f"batch_rows is {batch_rows!r}, and must be at least 1")
         row_bytes = sum(array.shape[1] * array.itemsize for _, array in self._matrices)

@@ -8,7 +8,7 @@ from typing import Callable, Optional, Tuple
 
 from softlookup._core import wire
 from softlookup._core.appends import Batch
-from softlookup._core.arrays import invalid
+from softlookup._core.arrays import check_number, invalid
 from softlookup._core.call import check_seconds
 from softlookup._core.errors import DeadlineError, Error, internal
 from softlookup._core.resend import ResendQueue, check_writer_name
@@ -44,6 +44,7 @@ class WriterOptions:
 
     def __post_init__(self) -> None:
         check_writer_name(self.name)
+        check_number("outage_max", self.outage_max)
         if not 0 < self.outage_max:
             raise invalid("outage_max", "outage_max must be above 0 seconds")
         check_seconds("finish_timeout", self.finish_timeout)
