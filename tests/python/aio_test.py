@@ -73,6 +73,20 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             async for _ in self.store.watch(deadline=0.2):
                 pass
 
+    async def test_a_memory_that_is_not_there_is_answered_by_those_that_are(self):
+        for ask in (
+            self.store.memory("latel"),
+            self.store.lookup([1.0], source="memory", memory="latel"),
+        ):
+            with self.assertRaisesRegex(sl.NotFoundError, "latel.*; it keeps average$"):
+                await ask
+        named = self.client.store("s")
+        with self.assertRaisesRegex(sl.NotFoundError, '"latel"$'):
+            await named.memory("latel")
+        await named.info()
+        with self.assertRaisesRegex(sl.NotFoundError, "it keeps average$"):
+            await named.memory("latel")
+
     async def test_a_task_that_is_cancelled_ends_its_call(self):
         async def ends(make):
             task = asyncio.ensure_future(make())

@@ -293,6 +293,12 @@ class MergeTest(unittest.TestCase):
             merged = sl.Answer.of([[1.0]], [1e308]).merge(sl.Answer.of([[2.0]], [-1e308]))
         self.assertEqual((merged.values.tolist(), merged.log_sum_exp.tolist()), ([[1.0]], [1e308]))
 
+    def test_arrays_are_merged_once_they_are_an_answer(self):
+        answer = sl.Answer.of([[1.0]], [0.0])
+        for other in (([[1.0]], [0.0]), np.ones((1, 1)), None):
+            with self.assertRaisesRegex(sl.InvalidArgumentError, r"softlookup\.Answer\.of\("):
+                answer.merge(other)
+
     def test_what_cannot_be_merged_is_refused(self):
         one = sl.Answer.of([[1.0, 2.0]], [0.0])
         hard = answer.Answer(

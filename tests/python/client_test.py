@@ -290,6 +290,17 @@ class ClientTest(unittest.TestCase):
         )
         self.assertEqual(self.store.read().labels, (("Ann",), ("Bob",), (), (), ("Eve",)))
 
+    def test_one_query_of_another_dimension_may_be_meant_as_several(self):
+        self.store.append(FRIENDS, np.eye(5))
+        numbers = np.arange(11.0)
+        with self.assertRaises(sl.InvalidArgumentError) as caught:
+            self.store.lookup(numbers)
+        self.assertEqual(caught.exception.reason, "SHAPE_MISMATCH")
+        self.assertIn("for queries of one number each, give queries[:, None]", str(caught.exception))
+        self.assertEqual(len(self.store.lookup(numbers[:, None])), 11)
+        with self.assertRaisesRegex(sl.InvalidArgumentError, "key_dim is 1$"):
+            self.store.lookup([[1.0, 2.0]])
+
     def test_memories_as_of_any_index_and_watched(self):
         self.store.append(FRIENDS, np.eye(5))
         memory = self.store.memory(begin=1, end=3)
@@ -299,6 +310,25 @@ class ClientTest(unittest.TestCase):
         )
         with self.assertRaises(KeyError):
             self.store.memory("fast")
+        spec = sl.MemorySpec("lately", "decayed_sum", 0.5)
+        made = self.client.create_store("m", key_dim=1, value_dim=1, memories=[spec])
+        named = self.client.store("m")  # It has not been told what the store keeps.
+        for store, text in (
+            (made, 'no memory "latel"; it keeps average, lately$'),
+            (named, 'no memory "latel"$'),
+        ):
+            for ask in (
+                lambda: store.memory("latel"),
+                lambda: store.lookup([1.0], source="memory", memory="latel"),
+            ):
+                with self.assertRaisesRegex(sl.NotFoundError, text):
+                    ask()
+        named.info()
+        with self.assertRaisesRegex(sl.NotFoundError, "it keeps average, lately"):
+            named.memory("latel")
+        made.delete()
+        with self.assertRaisesRegex(sl.NotFoundError, "STORE_NOT_FOUND(?!.*keeps)"):
+            made.memory("latel")
         for seconds in (-1, np.nan, np.inf, 4294967.5):
             with self.assertRaisesRegex(sl.InvalidArgumentError, "min_interval"):
                 self.store.watch(min_interval=seconds)

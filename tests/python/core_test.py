@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 
 import softlookup as sl
-from softlookup._core import appends, arrays, attention, settings, stores, wire
+from softlookup._core import appends, arrays, attention, call, row_calls, settings, stores, wire, writing
 from softlookup._proto.softlookup.v1 import attention_pb2, lookup_pb2, matrix_pb2, row_pb2
 from subject import main
 
@@ -79,6 +79,7 @@ class ArraysTest(unittest.TestCase):
             (3.0, "shape"),
             ([[1j]], "elements of type"),
             ([[1, 2], [3]], "keys is no array"),
+            (np.zeros(11), r"\[11\], not \[rows, columns\]; for rows of one .*keys\[:, None\]"),
             (np.zeros((1, 1, 1)), "shape"),
         ):
             with self.assertRaisesRegex(sl.InvalidArgumentError, text):
@@ -149,6 +150,7 @@ class AppendsTest(unittest.TestCase):
             (dict(on_conflict="x"), "on_conflict"),
             (dict(acknowledge=3), "acknowledge"),
             (dict(batch_rows=0), "batch_rows"),
+            (dict(batch_rows=[1]), "batch_rows"),
             (dict(inputs=ok), "keys"),
             (dict(return_memories="m"), "return_memories"),
         ):
@@ -184,7 +186,20 @@ class AttentionTest(unittest.TestCase):
             (dict(weights="most"), "weights"),
             (dict(weights=0), "weights"),
             (dict(weights=True), "weights"),
-            (dict(weights=-1), "top_weights"),
+            (dict(weights=-1), "weights"),
+            (dict(weights=[1]), "weights"),
+            (dict(weights=np.array([1, 2])), "weights"),
+            (dict(score=["dot"]), "score"),
+            (dict(mode=3), "mode"),
+            (dict(top_k=[1]), "top_k"),
+            (dict(temperature=[0.1, 1.0]), "temperature"),
+            (dict(temperature=np.array([0.1, 1.0])), "temperature"),
+            (dict(min_score=[0.1]), "min_score"),
+            (dict(recency_decay=(0.5,)), "recency_decay"),
+            (dict(max_error=[0.1]), "max_error"),
+            (dict(causal=[True]), "causal"),
+            (dict(causal=True, causal_offset=[1]), "causal_offset"),
+            (dict(causal_offset=np.array([1, 2])), "causal_offset"),
             (dict(score="l2"), "score"),
             (dict(mode="soft "), "mode"),
             (dict(top_k=-1), "top_k"),
@@ -195,6 +210,13 @@ class AttentionTest(unittest.TestCase):
             with self.subTest(fields), self.assertRaises(sl.InvalidArgumentError) as caught:
                 attention.Options(**fields).message()
             self.assertEqual(caught.exception.metadata["field"], field)
+        for fields, text in (
+            (dict(top_k=-1), "top_k is -1, and must be a whole number in [0, 2^32)"),
+            (dict(temperature=[0.1]), "temperature is [0.1], and must be one number"),
+        ):
+            with self.assertRaises(sl.InvalidArgumentError) as caught:
+                attention.Options(**fields).message()
+            self.assertEqual(caught.exception.message, text)
         with self.assertRaisesRegex(ValueError, "ids is empty"):
             attention.filter_message(sl.rows(ids=[]))
         # As a condition that is left out, it would delete all rows.
@@ -272,6 +294,22 @@ class AttentionTest(unittest.TestCase):
         matrices = {name: given.get(name) for name in names}
         return attention.attend(**matrices, num_heads=1, options=attention.Options(), deadline=None)
 
+    def test_one_number_is_not_several(self):
+        one = [[1.0]]
+        for field, make in (
+            ("temperature", lambda: sl.attend(one, one, one, temperature=[0.1, 1.0])),
+            ("score", lambda: sl.attend(one, one, one, score=["dot"])),
+            ("memory", lambda: self.lookup(source="memory", memory=["m"])),
+            ("min_revision", lambda: self.lookup(min_revision=[1])),
+            ("deadline", lambda: call.check_seconds("deadline", [1])),
+            ("min_interval", lambda: row_calls.watch_memory("s", "m", "1")),
+            ("outage_max", lambda: writing.WriterOptions("s", "w", outage_max="1")),
+        ):
+            with self.subTest(field):
+                self.refuse(field, f"{field} is ", make)
+        call.check_seconds("deadline", np.array(1.0))
+        call.check_seconds("deadline", np.float32(1.0))
+
     def test_words_may_have_hyphens(self):
         self.assertEqual(
             attention.Options(score="scaled-dot").message().score, attention_pb2.SCORE_SCALED_DOT
@@ -279,10 +317,17 @@ class AttentionTest(unittest.TestCase):
 
 
 class StoresTest(unittest.TestCase):
-    def create(self, memories):
+    def create(self, memories, **fields):
         names = ("num_heads", "score", "temperature", "storage", "projection", "labels", "deadline")
-        given = {**dict.fromkeys(names), "memories": memories}
+        given = {**dict.fromkeys(names), "memories": memories, **fields}
         return next(stores.create("s", 2, 1, **given))
+
+    def test_a_storage_is_one_that_a_server_takes(self):
+        for storage in ("float16", "float64"):
+            with self.assertRaisesRegex(
+                sl.InvalidArgumentError, "it can be float32, bfloat16, int8$"
+            ):
+                self.create((), storage=storage)
 
     def test_wrong_memories_are_named(self):
         spec = sl.MemorySpec

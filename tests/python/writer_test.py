@@ -153,6 +153,113 @@ class WriterTest(unittest.TestCase):
                 with self.assertRaises(ValueError):
                     store.writer(name)
 
+    ANOTHER = "the writer w has sent 10 rows before, but not of this input: "
+
+    def refuse_input(self, store, text, *batches, **options):
+        """Another input, in these batches of keys and values, is refused, and nothing of it is written."""
+        rows = store.info().row_count
+        with self.assertRaises(sl.InvalidArgumentError) as caught:
+            with store.writer("w", from_start=True, **options) as writer:
+                for batch in batches:
+                    writer.append(**batch)
+        self.assertIn(text, str(caught.exception))
+        self.assertEqual(caught.exception.metadata, {"field": "writer"})
+        self.assertEqual(store.info().row_count, rows)
+
+    def take_input(self, store, *batches, **options):
+        with store.writer("w", from_start=True, **options) as writer:
+            for batch in batches:
+                writer.append(**batch)
+        return writer.progress.rows
+
+    @staticmethod
+    def batch(begin, count, **fields):
+        return dict(keys=keys_of(begin, count), values=values_of(begin, count), **fields)
+
+    def test_another_input_under_the_name_of_a_writer_is_refused(self):
+        is_not = self.ANOTHER + (
+            "its row 9 (from 0) is not the last row that w appended, at position 10 of s; give this input a writer "
+            "of its own, or to append all but its first 10 rows, hand over only the others without from_start"
+        )
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            store.append(keys_of(0, 1), values_of(0, 1))
+            rows = dict(keys=keys_of(0, 10).astype(np.float64) + 0.1, values=values_of(0, 10) / 3.0)
+            self.assertEqual(self.take_input(store, rows), 10)
+            self.assertEqual(self.take_input(store, rows), 0)
+            self.assertEqual(self.take_input(store), 0)
+            self.refuse_input(store, is_not, self.batch(50, 10))
+            self.refuse_input(store, is_not, self.batch(50, 8), self.batch(58, 3000))
+            self.refuse_input(store, is_not, dict(keys=rows["keys"], values=values_of(1, 10)))
+            self.refuse_input(store, is_not, dict(keys=np.ones((10, 3)), values=rows["values"]))
+            self.refuse_input(
+                store, "w has sent 10 rows before, but the input has 9; ", self.batch(50, 9)
+            )
+            with store.writer("w", from_start=True) as writer:
+                with self.assertRaises(sl.InvalidArgumentError):
+                    writer.append(**self.batch(50, 3))
+                    writer.finish()
+                with self.assertRaises(sl.InvalidArgumentError):
+                    writer.append(**self.batch(50, 3000))
+                with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                    writer.append(**rows)
+                with self.assertRaisesRegex(sl.Error, "CANCELLED"):
+                    writer.finish()
+                writer.finish = lambda **_: None
+            with store.writer("w") as writer:  # Without from_start, these are the rows that follow.
+                writer.append(**self.batch(50, 10))
+            self.assertEqual(store.info().row_count, 21)
+
+    def test_an_input_with_ids_has_the_last_row_anywhere(self):
+        with local_server() as server, server.connect() as client:
+            store = client.create_store("s", key_dim=DIM, value_dim=1)
+            store.append(**self.batch(4, 6), ids=range(4, 10))
+            first = self.batch(0, 10, ids=range(10))
+            self.assertEqual(self.take_input(store, first, on_conflict="skip"), 4)
+            self.assertEqual(self.take_input(store, first, on_conflict="skip"), 0)
+            none = self.ANOTHER + "none of its first 10 rows is the last row that w appended"
+            self.refuse_input(store, none, self.batch(50, 3000, ids=range(50, 3050)))
+            self.refuse_input(store, none, self.batch(50, 10))
+
+    def test_an_input_is_taken_where_the_last_row_tells_nothing(self):
+        projection = sl.Projection(*(np.eye(n, DIM) for n in (DIM, DIM, 1)))
+        with local_server() as server, server.connect() as client:
+            rounded, deleted = (
+                client.create_store(name, key_dim=DIM, value_dim=1, storage=storage, projection=p)
+                for name, storage, p in (("r", "int8", None), ("d", None, projection))
+            )
+            for store in (rounded, deleted):
+                self.take_input(store, self.batch(0, 1), self.batch(1, 9))
+            inputs = dict(inputs=keys_of(0, 10))
+            self.assertEqual(self.take_input(deleted, inputs), 0)
+            self.refuse_input(deleted, self.ANOTHER, self.batch(50, 10))
+            deleted.delete_rows(sl.rows(begin=9))
+            for store in (rounded, deleted):
+                self.assertEqual(self.take_input(store, self.batch(50, 10)), 0)
+
+    def test_an_asyncio_writer_refuses_another_input(self):
+        async def write(address):
+            async with softlookup.aio.connect(address) as client:
+                store = await client.create_store("s", key_dim=DIM, value_dim=1)
+                for count in (10, 15):
+                    async with store.writer("w", from_start=True) as writer:
+                        await writer.append(**self.batch(0, count))
+                for batch, text in (
+                    (self.batch(50, 15), "its row 14 (from 0) is not"),
+                    (self.batch(50, 9), "but the input has 9"),
+                ):
+                    with self.assertRaises(sl.InvalidArgumentError) as caught:
+                        async with store.writer("w", from_start=True) as writer:
+                            await writer.append(**batch)
+                    self.assertIn(text, str(caught.exception))
+                await store.delete_rows(sl.rows(begin=14))
+                async with store.writer("w", from_start=True) as writer:
+                    await writer.append(**self.batch(50, 15))
+                self.assertEqual((await store.info()).row_count, 15)
+
+        with local_server() as server:
+            asyncio.run(write(server.address))
+
     def test_a_refused_request_ends_the_writer_and_an_exception_cancels_it(self):
         with local_server() as server, server.connect() as client:
             store = client.create_store("s", key_dim=DIM, value_dim=1)

@@ -86,8 +86,8 @@ class Client:
             labels,
             deadline,
         )
-        self._connection.run_all(calls)
-        return Store(self._connection, name)
+        info = self._connection.run_all(calls)
+        return Store(self._connection, name, info)
 
     def stores(self, prefix: str = "", *, deadline: Optional[float] = None) -> List[StoreInfo]:
         """The stores whose names begin so, by name. The deadline is that of each page."""
@@ -160,7 +160,7 @@ class Client:
     ) -> Store:
         """Brings a store of a backup into the server, under its name or another one."""
         info = self._connection.run(stores.restore(backup, store, name, deadline))
-        return Store(self._connection, info.name)
+        return Store(self._connection, info.name, info)
 
 
 def connect(

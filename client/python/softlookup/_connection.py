@@ -8,7 +8,7 @@ import random
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Generator, Iterator, Optional, TypeVar
 
 import grpc
 
@@ -129,7 +129,7 @@ class Connection:
                 self.unary(_HEALTH, b"", seconds, wait=True)
         time.sleep(max(0.0, end - time.monotonic()))
 
-    def stream(self, call: Call[T], idle: Optional[float]) -> Iterator[T]:
+    def stream(self, call: Call[T], idle: Optional[float]) -> Generator[T, None, None]:
         """The results of a stream of answers, which must not be `idle` seconds apart; None: any.
 
         Leaving the iterator ends the call.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import threading
@@ -14,10 +15,11 @@ import grpc
 from softlookup._connection import Connection, error_of
 from softlookup._core import row_calls
 from softlookup._core.appends import STREAM_METHOD, Batch, RowLabels
-from softlookup._core.call import check_seconds, guard
+from softlookup._core.call import Call, check_seconds, guard
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
-from softlookup._core.results import AppendProgress, WriterState
+from softlookup._core.results import AppendProgress, Rows, WriterState
+from softlookup._core.resume_check import open_writer
 from softlookup._core.writing import (
     Machine,
     OnProgress,
@@ -52,13 +54,10 @@ class Writer:
         if self._entered is not None:
             raise ValueError("a writer is entered once; make another one")
         options = self._options
-        state = WriterState(options.name)
-        try:
-            state = self._connection.run(row_calls.get_writer(options.store, options.name, None))
-        except Error as error:
-            if not row_calls.is_new_writer(error):
-                raise
-        self._entered = Machine(options, self._connection.settings.retry, state)
+        opening = open_writer(options.store, options.name, options.from_start)
+        state, last_row = self._connection.run_all(opening)
+        page = None if last_row is None else self._first_page(last_row)
+        self._entered = Machine(options, self._connection.settings.retry, state, page)
         self._pid = os.getpid()
         self._thread.start()
         return self
@@ -144,7 +143,7 @@ class Writer:
         machine = self._own_machine()
         check_seconds("timeout", timeout)
         with self._changed:
-            machine.finishing = True
+            machine.finish()
             self._changed.notify_all()
             if not self._changed.wait_for(lambda: machine.over, timeout):
                 assert timeout is not None
@@ -164,6 +163,16 @@ class Writer:
             call = self._call
         if call is not None:
             call.cancel()
+
+    def _first_page(self, call: Call[Rows]) -> Optional[Rows]:
+        """The first page of rows; None if they cannot be read."""
+        try:
+            with contextlib.closing(
+                self._connection.stream(call, self._connection.settings.deadline)
+            ) as pages:
+                return next(pages, None)
+        except Error:
+            return None
 
     def _own_machine(self) -> Machine:
         machine = self._machine

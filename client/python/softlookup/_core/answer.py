@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 import numpy as np
 
 from softlookup._core import wire
+from softlookup._core.arrays import invalid
 from softlookup._core.errors import internal
 from softlookup._core.weights import Weights, decode_query_weights, merge_weights
 from softlookup._core.wire import Array
@@ -182,6 +183,10 @@ class Answer:
         There are weights if both have them.
         ValueError if the shapes differ, or if an answer is not soft.
         """
+        if not isinstance(other, Answer):
+            text = f"merge takes an Answer, not {type(other).__name__}"
+            hint = "softlookup.Answer.of(values, log_sum_exp) makes one of arrays"
+            raise invalid("other", f"{text}; {hint}")
         if self._values.shape != other._values.shape or self._heads != other._heads:
             raise ValueError("merged answers need equal numbers of queries, columns and heads")
         both = (self, other)

@@ -66,6 +66,8 @@ class Batch:
         self._on_conflict = CONFLICTS.number("on_conflict", on_conflict)
         self._acknowledge = ACKNOWLEDGES.number("acknowledge", acknowledge)
         self._return_memories = texts("return_memories", return_memories)
+        if batch_rows is not None:
+            (batch_rows,) = whole_numbers("batch_rows", [batch_rows])
         if batch_rows is not None and not 0 < batch_rows <= 1 << 32:
             raise invalid("batch_rows", f"batch_rows is {batch_rows!r}, and must be at least 1")
         row_bytes = sum(array.shape[1] * array.itemsize for _, array in self._matrices)
@@ -73,6 +75,25 @@ class Batch:
         self._step = batch_rows or BATCH_ROWS_MAX
         if self.rows > self._step or self.rows * row_bytes > WHOLE_BYTES_MAX:
             self._step = min(self._step, max(1, BATCH_BYTES_MAX // max(1, row_bytes)))
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether the rows have ids."""
+        return self._ids is not None
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether there are inputs in place of keys and values."""
+        return len(self._matrices) == 1
+
+    def equals(self, begin: int, end: int, key: Array, value: Array) -> Array:
+        """[end - begin], bool: which rows have this float32 key and value once they are float32."""
+        equal = np.ones(end - begin, bool)
+        for (_, array), row in zip(self._matrices, (key, value)):
+            if array.shape[1] != len(row):
+                return np.zeros(end - begin, bool)
+            equal &= (array[begin:end].astype(np.float32) == row).all(axis=1)
+        return equal
 
     def cuts(self, begin: int = 0) -> List[Tuple[int, int]]:
         """The rows [begin, end) of each request. One without rows if there are none at all."""

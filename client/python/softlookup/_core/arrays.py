@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 from typing import Any, Optional, Sequence, Tuple
 
@@ -30,6 +31,8 @@ def matrix(name: str, value: Any, *, one_row: bool = False) -> Array:
         array = array[None, :]
     if array.ndim != 2:
         shape = "[rows, columns]" + (" or [columns]" if one_row else "")
+        if array.ndim == 1:
+            shape += f"; for rows of one number each, give {name}[:, None]"
         raise invalid(name, f"{name} has the shape {list(array.shape)}, not {shape}")
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
         array = array.astype(np.float32)
@@ -79,6 +82,13 @@ def invalid(field: str, message: str, row: Optional[int] = None) -> InvalidArgum
     if row is not None:
         metadata["row"] = str(row)
     return InvalidArgumentError("INVALID_ARGUMENT", message, metadata=metadata)
+
+
+def check_number(field: str, value: Any) -> None:
+    """InvalidArgumentError unless `value` is one number."""
+    is_scalar = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu"
+    if not isinstance(value, numbers.Real) and not is_scalar:
+        raise invalid(field, f"{field} is {value!r:.80}, and must be one number")
 
 
 def texts(field: str, given: Sequence[str]) -> Tuple[str, ...]:

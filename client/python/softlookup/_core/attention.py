@@ -6,9 +6,11 @@ import functools
 from dataclasses import dataclass
 from typing import Any, List, Optional, Tuple, Union
 
+import numpy as np
+
 from softlookup._core import arrays, wire
 from softlookup._core.answer import Answer, decode_answer
-from softlookup._core.arrays import invalid
+from softlookup._core.arrays import invalid, whole_numbers
 from softlookup._core.call import SERVICE, Call, fill
 from softlookup._core.results import Projection, RowFilter
 from softlookup._core.wire import Array
@@ -42,12 +44,15 @@ class Options:
         is_wrong_word = isinstance(self.weights, str) and self.weights != "all"
         if is_wrong_word or isinstance(self.weights, bool):
             raise invalid("weights", f'weights is {self.weights!r}, not a number, "all" or None')
-        if self.weights == "all":
+        if isinstance(self.weights, str):
             message.weights = attention_pb2.WEIGHTS_MODE_ALL
         elif self.weights is not None:
-            if self.weights == 0:
+            (count,) = whole_numbers("weights", [self.weights])
+            if count == 0:
                 raise invalid("weights", "weights is 0: leave it out to have none")
-            fill(message, top_weights=self.weights)
+            if not 0 < count < 1 << 32:
+                raise invalid("weights", f"weights is {count}, and must be in [1, 2^32)")
+            message.top_weights = count
             message.weights = attention_pb2.WEIGHTS_MODE_TOP
         return fill(
             message,
@@ -65,7 +70,8 @@ class Options:
 
 def check_causal(causal: bool, causal_offset: int) -> None:
     """InvalidArgumentError for an offset that would have no effect."""
-    if causal_offset and not causal:
+    (offset,) = whole_numbers("causal_offset", [causal_offset])
+    if offset and not causal:
         raise invalid("causal_offset", "causal_offset goes with causal=True")
 
 
@@ -98,6 +104,7 @@ class Lookup:
     not yet encoded.
 
     rows, row_bytes How many queries there are, and the bytes of one.
+    is_vector       Whether an array of one dimension was given, which is one query.
     """
 
     def __init__(
@@ -113,6 +120,7 @@ class Lookup:
         deadline: Optional[float],
     ) -> None:
         self._array = arrays.matrix("queries", queries, one_row=True)
+        self.is_vector = np.ndim(queries) == 1
         arrays.check_finite("queries", self._array)
         self._message = fill(
             lookup_pb2.LookupRequest(options=options.message()),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Generator, Generic, Optional, TypeVar
+from typing import Any, Callable, Dict, Generator, Generic, Optional, TypeVar, Union
 
-from softlookup._core.arrays import invalid
+from google.protobuf.descriptor import FieldDescriptor
+
+from softlookup._core.arrays import check_number, invalid
 from softlookup._core.errors import Error, internal
 from softlookup._core.wire import MalformedError
 
@@ -13,6 +15,14 @@ T = TypeVar("T")
 
 SERVICE = "/softlookup.v1.SoftLookup/"
 ADMIN = "/softlookup.admin.v1.Admin/"
+_TAKEN: Dict[int, str] = {
+    FieldDescriptor.CPPTYPE_BOOL: "True or False",
+    FieldDescriptor.CPPTYPE_DOUBLE: "one number",
+    FieldDescriptor.CPPTYPE_FLOAT: "one number",
+    FieldDescriptor.CPPTYPE_STRING: "a text",
+    FieldDescriptor.CPPTYPE_UINT32: "a whole number in [0, 2^32)",
+    FieldDescriptor.CPPTYPE_UINT64: "a whole number in [0, 2^64)",
+}
 SECONDS_MAX = 1e9  # gRPC's clock, and the waits of threads, have 64 bits for nanoseconds.
 
 
@@ -49,12 +59,16 @@ class Call(Generic[T]):
 Calls = Generator[Call[Any], Any, T]
 
 
-def hinted(call: Call[T], code: str, hint: str) -> Calls[T]:
-    """The call; an Error with this code also says what helps."""
+def hinted(calls: Union[Call[T], Calls[T]], word: str, hint: str) -> Calls[T]:
+    """The calls; an Error with this code or reason also says what helps, unless `hint` is empty."""
+    result: T
     try:
-        result: T = yield call
+        if isinstance(calls, Call):
+            result = yield calls
+        else:
+            result = yield from calls
     except Error as error:
-        if error.code == code:
+        if hint and word in (error.code, error.reason):
             error.message += f"; {hint}"
         raise
     return result
@@ -73,18 +87,25 @@ def fill(message: Any, **fields: Any) -> Any:
     for name, value in fields.items():
         if value is None:
             continue
+        kind = message.DESCRIPTOR.fields_by_name[name]
+        is_list = hasattr(getattr(message, name), "extend")
         try:
-            if isinstance(value, (tuple, list)):
+            if is_list:
                 getattr(message, name).extend(value)
             else:
                 setattr(message, name, value)
         except (TypeError, ValueError) as error:
-            raise invalid(name, f"{name} cannot be {value!r:.80}: {error}") from None
+            if is_list or kind.cpp_type not in _TAKEN:
+                raise invalid(name, f"{name} cannot be {value!r:.80}: {error}") from None
+            text = f"{name} is {value!r:.80}, and must be {_TAKEN[kind.cpp_type]}"
+            raise invalid(name, text) from None
     return message
 
 
 def check_seconds(field: str, seconds: Optional[float]) -> Optional[float]:
     """`seconds`, or InvalidArgumentError unless it is None or in (0, 1e9]."""
+    if seconds is not None:
+        check_number(field, seconds)
     if seconds is not None and not 0 < seconds <= SECONDS_MAX:
         text = f"{field} is {seconds!r}, and must be a number of seconds in (0, 1e9]"
         raise invalid(field, text)

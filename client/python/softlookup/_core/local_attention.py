@@ -82,9 +82,10 @@ def attend(
         raise invalid("queries", f"queries has {q.shape[1]} columns, but keys has {k.shape[1]}")
     if num_heads < 1 or k.shape[1] % num_heads or v.shape[1] % num_heads:
         raise invalid("num_heads", "num_heads must divide the dimensions of keys and values")
+    arrays.check_number("temperature", temperature)
     if not 1e-6 <= temperature <= 1e6:
         raise invalid("temperature", "temperature must be in [1e-6, 1e6]")
-    find_scores = _SCORES.get(score.replace("-", "_"))
+    find_scores = _SCORES.get(score.replace("-", "_")) if isinstance(score, str) else None
     if find_scores is None:
         raise invalid("score", f"score is {score!r}; it can be {', '.join(_SCORES)}")
     check_causal(causal, causal_offset)

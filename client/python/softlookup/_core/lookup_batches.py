@@ -44,7 +44,7 @@ def answer_in_batches(lookup: Lookup) -> Calls[Answer]:
                 continue
             if answers and (yield from _is_replaced(lookup, birth)):
                 raise _replaced(lookup.store) from error
-            raise _explain(error, begin)
+            raise _explain(error, begin, lookup.is_vector)
         answers.append(answer)
         begin = end
         if end == lookup.rows:
@@ -92,12 +92,18 @@ def _older(store: str, revision: int, before: int) -> Error:
     )
 
 
-def _explain(error: Error, begin: int) -> Error:
-    """`error` with a query that it names counted from the first of the lookup."""
+def _explain(error: Error, begin: int, is_vector: bool) -> Error:
+    """`error` with a query that it names counted from the first of the lookup.
+
+    is_vector       Whether the queries were given as one, which may not have been meant.
+    """
     row = error.metadata.get("row", "")
     names_query = error.metadata.get("field") in ("queries", "inputs")
     if begin > 0 and names_query and row.isdecimal() and len(row) < 20:
         query = int(row) + begin
         error.metadata["row"] = str(query)
         error.message += f" (that is query {query} of the lookup, from 0)"
+    if is_vector and names_query and error.reason == "SHAPE_MISMATCH":
+        text = "an array of one dimension is one query"
+        error.message += f"; {text}: for queries of one number each, give queries[:, None]"
     return error

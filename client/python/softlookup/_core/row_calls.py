@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from softlookup._core import wire
-from softlookup._core.arrays import invalid
+from softlookup._core.arrays import check_number, invalid
 from softlookup._core.attention import filter_message
 from softlookup._core.call import SERVICE, Call, fill
 from softlookup._core.errors import Error, internal
@@ -93,6 +93,7 @@ def get_memory(
 
 def watch_memory(store: str, name: str, min_interval: float) -> Call[Memory]:
     """A stream of memories, without a deadline."""
+    check_number("min_interval", min_interval)
     if not 0 <= min_interval <= 4294967.295:
         raise invalid("min_interval", "min_interval must be in [0, 4294967.295] seconds")
     milliseconds = round(min_interval * 1000)

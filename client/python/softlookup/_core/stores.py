@@ -217,6 +217,13 @@ def store_info(message: Any) -> StoreInfo:
     )
 
 
+def memory_hint(memories: Optional[Sequence[MemorySpec]]) -> str:
+    """What helps who names a memory that the store does not keep; empty if `memories` is None."""
+    if memories is None:
+        return ""
+    return "it keeps " + ", ".join(["average", *(spec.name for spec in memories)])
+
+
 def _call(
     method: str, request: Any, decode: Any, deadline: Optional[float], safe: bool = False
 ) -> Call[Any]:

@@ -8,11 +8,12 @@ from typing import Callable, Optional, Tuple
 
 from softlookup._core import wire
 from softlookup._core.appends import Batch
-from softlookup._core.arrays import invalid
+from softlookup._core.arrays import check_number, invalid
 from softlookup._core.call import check_seconds
 from softlookup._core.errors import DeadlineError, Error, internal
 from softlookup._core.resend import ResendQueue, check_writer_name
-from softlookup._core.results import AppendProgress, WriterState
+from softlookup._core.results import AppendProgress, Rows, WriterState
+from softlookup._core.resume_check import ResumeCheck
 from softlookup._core.retry import Retry, delay_before_retry
 from softlookup._proto.softlookup.v1 import row_pb2
 
@@ -43,6 +44,7 @@ class WriterOptions:
 
     def __post_init__(self) -> None:
         check_writer_name(self.name)
+        check_number("outage_max", self.outage_max)
         if not 0 < self.outage_max:
             raise invalid("outage_max", "outage_max must be above 0 seconds")
         check_seconds("finish_timeout", self.finish_timeout)
@@ -55,7 +57,14 @@ class Machine:
     GetWriter. What comes of a call goes to one of the methods below "The connection".
     """
 
-    def __init__(self, options: WriterOptions, retry: Retry, state: WriterState) -> None:
+    def __init__(
+        self,
+        options: WriterOptions,
+        retry: Retry,
+        state: WriterState,
+        last_row: Optional[Rows] = None,
+    ) -> None:
+        """`last_row` is the row at `state.last_position`, if it was read."""
         self.options = options
         self.resumed_from = state
         self.finishing = False  # finish() was called: no rows follow.
@@ -68,6 +77,9 @@ class Machine:
         self._queue = ResendQueue(state.last_sequence)
         self._retry = Retry(1 << 62, retry.backoff_min, retry.backoff_max)
         self._skip = state.last_sequence if options.from_start else 0
+        self._resume_check: Optional[ResumeCheck] = None
+        if self._skip > 0:
+            self._resume_check = ResumeCheck(options.store, state, last_row)
         self._failures = 0
         self._outage_begin = math.inf
         self._requests_at_outage = 0
@@ -80,8 +92,13 @@ class Machine:
     # The caller.
 
     def skip(self, batch: Batch) -> int:
-        """How many of the first rows of `batch` the store has from earlier writers of the name."""
+        """How many of the first rows of `batch` the store has from earlier writers of the name.
+
+        InvalidArgumentError if they were of another input.
+        """
         skipped = min(self._skip, batch.rows)
+        if self._resume_check is not None:
+            self._resume_check.look(batch, skipped)
         self._skip -= skipped
         return skipped
 
@@ -109,6 +126,12 @@ class Machine:
             cut[1] - cut[0],
             lambda sequence: batch.request(store, *cut, writer=writer, sequence=sequence),
         )
+
+    def finish(self) -> None:
+        """No rows follow. InvalidArgumentError if the input ends within the rows sent before."""
+        if self._resume_check is not None:
+            self._resume_check.check_end()
+        self.finishing = True
 
     def late(self, timeout: float) -> Error:
         """The error of a finish() that had so many seconds while the writer was not over."""

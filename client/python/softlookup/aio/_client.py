@@ -85,8 +85,8 @@ class Client:
             labels,
             deadline,
         )
-        await self._connection.run_all(calls)
-        return Store(self._connection, name)
+        info = await self._connection.run_all(calls)
+        return Store(self._connection, name, info)
 
     async def stores(
         self, prefix: str = "", *, deadline: Optional[float] = None
@@ -161,7 +161,7 @@ class Client:
     ) -> Store:
         """Brings a store of a backup into the server, under its name or another one."""
         info = await self._connection.run(stores.restore(backup, store, name, deadline))
-        return Store(self._connection, info.name)
+        return Store(self._connection, info.name, info)
 
 
 def connect(

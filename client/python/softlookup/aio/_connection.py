@@ -8,7 +8,7 @@ import os
 import random
 import time
 import weakref
-from typing import Any, AsyncIterator, Iterator, Optional, Tuple, TypeVar
+from typing import Any, AsyncGenerator, Iterator, Optional, Tuple, TypeVar
 
 import grpc
 import grpc.aio
@@ -110,7 +110,7 @@ class Connection:
             whole: T = end.value
             return whole
 
-    async def stream(self, call: Call[T], idle: Optional[float]) -> AsyncIterator[T]:
+    async def stream(self, call: Call[T], idle: Optional[float]) -> AsyncGenerator[T, None]:
         """The results of a stream of answers, which must not be `idle` seconds apart; None: any.
 
         Leaving the iterator ends the call.

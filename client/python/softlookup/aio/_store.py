@@ -8,6 +8,7 @@ from softlookup._core import row_calls, stores
 from softlookup._core.answer import Answer
 from softlookup._core.appends import Batch, RowLabels
 from softlookup._core.attention import Lookup, Options, WeightsWish
+from softlookup._core.call import hinted
 from softlookup._core.lookup_batches import answer_in_batches
 from softlookup._core.results import (
     AppendProgress,
@@ -35,9 +36,12 @@ class Store:
     Every method takes a `deadline` in seconds, by default the client's, and raises an Error.
     """
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(
+        self, connection: Connection, name: str, info: Optional[StoreInfo] = None
+    ) -> None:
         self._connection = connection
         self._name = name
+        self._memories = None if info is None else info.memories
 
     @property
     def name(self) -> str:
@@ -49,7 +53,9 @@ class Store:
 
     async def info(self, *, deadline: Optional[float] = None) -> StoreInfo:
         """The store's settings and sizes."""
-        return await self._connection.run(stores.get(self._name, deadline))
+        info = await self._connection.run(stores.get(self._name, deadline))
+        self._memories = info.memories
+        return info
 
     async def append(
         self,
@@ -159,7 +165,9 @@ class Store:
         lookup = Lookup(
             self._name, queries, options, where, source, memory, min_revision, inputs, deadline
         )
-        return await self._connection.run_all(answer_in_batches(lookup))
+        hint = stores.memory_hint(self._memories)
+        calls = hinted(answer_in_batches(lookup), "MEMORY_NOT_FOUND", hint)
+        return await self._connection.run_all(calls)
 
     def rows(
         self,
@@ -206,9 +214,9 @@ class Store:
         deadline: Optional[float] = None,
     ) -> Memory:
         """A running memory as of the append index `end`; of "average" also from `begin` on."""
-        return await self._connection.run(
-            row_calls.get_memory(self._name, name, begin, end, deadline)
-        )
+        call = row_calls.get_memory(self._name, name, begin, end, deadline)
+        hint = stores.memory_hint(self._memories)
+        return await self._connection.run_all(hinted(call, "MEMORY_NOT_FOUND", hint))
 
     def watch(
         self,
@@ -241,7 +249,9 @@ class Store:
 
         name            Stands for one series of rows, such as a file. The store remembers it.
         from_start      The program appends its series from the first row on; those that the store
-                        has are left out. Without it, begin after resumed_from.last_sequence rows.
+                        has are left out, and InvalidArgumentError says where the series is found
+                        to be another one. Without it, all rows are appended: begin after
+                        resumed_from.last_sequence rows.
         outage_max      Seconds after a failure without an acknowledgement after which it gives up.
                         A server that holds the connection and does not answer is no failure.
         finish_timeout  Seconds after which leaving gives up on the acknowledgements, with a

@@ -12,10 +12,11 @@ import grpc
 
 from softlookup._core import row_calls
 from softlookup._core.appends import STREAM_METHOD, Batch, RowLabels
-from softlookup._core.call import check_seconds, guard
+from softlookup._core.call import Call, check_seconds, guard
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
-from softlookup._core.results import AppendProgress, WriterState
+from softlookup._core.results import AppendProgress, Rows, WriterState
+from softlookup._core.resume_check import open_writer
 from softlookup._core.writing import (
     Machine,
     OnProgress,
@@ -50,14 +51,10 @@ class Writer:
         if self._entered is not None:
             raise ValueError("a writer is entered once; make another one")
         options = self._options
-        state = WriterState(options.name)
-        try:
-            call = row_calls.get_writer(options.store, options.name, None)
-            state = await self._connection.run(call)
-        except Error as error:
-            if not row_calls.is_new_writer(error):
-                raise
-        self._entered = Machine(options, self._connection.settings.retry, state)
+        opening = open_writer(options.store, options.name, options.from_start)
+        state, last_row = await self._connection.run_all(opening)
+        page = None if last_row is None else await self._first_page(last_row)
+        self._entered = Machine(options, self._connection.settings.retry, state, page)
         self._changed = asyncio.Condition()
         self._task = asyncio.ensure_future(self._run())
         return self
@@ -142,7 +139,7 @@ class Writer:
         machine = self._machine
         check_seconds("timeout", timeout)
         async with self._changed:
-            machine.finishing = True
+            machine.finish()
             self._changed.notify_all()
         try:
             await asyncio.wait_for(self._await(lambda: machine.over), timeout)
@@ -160,6 +157,18 @@ class Writer:
             self._call.cancel()
         async with self._changed:
             self._changed.notify_all()
+
+    async def _first_page(self, call: Call[Rows]) -> Optional[Rows]:
+        """The first page of rows; None if they cannot be read."""
+        pages = self._connection.stream(call, self._connection.settings.deadline)
+        try:
+            async for page in pages:
+                return page
+        except Error:
+            pass
+        finally:
+            await pages.aclose()
+        return None
 
     async def _run(self) -> None:
         failure: Optional[Error] = None
