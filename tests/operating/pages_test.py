@@ -48,6 +48,7 @@ NO_COMMANDS = [
     ("docs/recall.md", "probe = ", "a formula"),
     ("docs/recall.md", "query = ", "a formula"),
     ("docs/recall.md", "state = ", "a formula"),
+    ("docs/recall.md", "target          = ", "a formula"),
     ("docs/security.md", '{"time":', "lines of the audit log"),
 ]
 
