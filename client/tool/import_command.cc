@@ -102,7 +102,7 @@ void Unread(v1::AppendRequest first, RowBatches* rows) {
 // Returns `error` with a note on whether the deletion worked, and on how to get past an error that
 // ends by itself.
 absl::Status Undo(const absl::Status& error, const std::string& store, Client* client) {
-  const absl::Status undone = Annotate(
+  absl::Status undone = Annotate(
       error, client->DeleteStore(store).ok()
                  ? absl::StrCat(store, ", which import had made, is deleted again")
                  : absl::StrCat(store,
