@@ -222,11 +222,9 @@ int ExpectOneHelp(const CLI::App& command, const std::vector<std::string>& path)
                                            absl::StrJoin(path, " "), " ")));
   int commands = 1;
   words = path;
-  for (const char* flag : {"-h", "--help"}) {
-    words.emplace_back(flag);
-    EXPECT_EQ(SortedWords(RunTool("127.0.0.1:1", words).out), SortedWords(help));
-    words.pop_back();
-  }
+  words.emplace_back(path.size() % 2 == 0 ? "-h" : "--help");  // Two names of one option.
+  EXPECT_EQ(SortedWords(RunTool("127.0.0.1:1", words).out), SortedWords(help));
+  words.pop_back();
   for (const CLI::App* each : command.get_subcommands({})) {
     words.push_back(each->get_name());
     commands += ExpectOneHelp(*each, words);
