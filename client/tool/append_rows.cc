@@ -203,7 +203,8 @@ class Sender {
     const absl::Status hinted = lost ? AddLossHint(error) : AddRefusalHint(error);
     const bool may_wait = flags_.writer.empty() && WriterWaits(error);
     return may_wait
-               ? Annotate(hinted, "a new append with --writer NAME waits and goes on by itself")
+               ? Annotate(hinted,
+                          "an append with --writer NAME waits until the server takes rows again")
                : hinted;
   }
 

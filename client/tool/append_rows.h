@@ -61,7 +61,7 @@ struct AppendReport {
   std::optional<std::uint64_t> repeated_ids;
 };
 
-// Whether a command with --writer waits after `error` of a stream, and goes on by itself.
+// Whether a command with --writer sends its rows again after a stream ended with `error`.
 bool WriterWaits(const absl::Status& error);
 
 // Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the

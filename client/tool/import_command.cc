@@ -110,8 +110,9 @@ absl::Status Undo(const absl::Status& error, const std::string& store, Client* c
                                 "the rest with --append --skip-rows N, N being row_count of "
                                 "`softlookup store get`"));
   if (!WriterWaits(error)) return undone;
-  return Annotate(undone,
-                  "with --writer NAME, import waits, goes on by itself and keeps the store");
+  return Annotate(
+      undone,
+      "with --writer NAME, import keeps the store, and waits until the server takes rows again");
 }
 
 absl::Status Import(const ImportFlags& flags, const Session& session) {

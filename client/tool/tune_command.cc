@@ -34,7 +34,7 @@ using output::Json;
 using output::Table;
 using output::Word;
 
-// Twins are told of if at least one row in so many has one.
+// `tune` prints a note if at least one row in this many has a twin.
 constexpr std::size_t kRowsPerTwin = 100;
 
 struct TuneFlags {

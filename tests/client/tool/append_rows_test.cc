@@ -99,7 +99,7 @@ std::function<grpc::Status(grpc::ServerContext*, ScriptedService::AppendServerSt
 TEST_F(AppendRowsTest, ARefusalAfterRowsWereTakenSaysHowToAppendTheRest) {
   const auto exhausted = grpc::StatusCode::RESOURCE_EXHAUSTED;
   const std::string rest = "; --skip-rows 2 appends the rest";
-  const std::string wait = "; a new append with --writer NAME waits and goes on by itself";
+  const std::string wait = "; an append with --writer NAME waits until the server takes rows again";
   const TemporaryFile rows("r.csv", "1,0,0\n2,0,0\n3,0,0\n4,0,0\n");
   const std::vector<std::string> append = {"append",    "people",       "--rows",
                                            rows.path(), "--batch-rows", "2"};
@@ -182,10 +182,9 @@ TEST_F(AppendRowsTest, AnImportThatWasRefusedForAWhileSaysThatAWriterWaits) {
                           delay);
   };
   const std::string undone = "; copy, which import had made, is deleted again";
-  EXPECT_THAT(
-      Run(import).error,
-      EndsWith(undone + "; with --writer NAME, import waits, goes on by itself and keeps the "
-                        "store"));
+  EXPECT_THAT(Run(import).error,
+              EndsWith(undone + "; with --writer NAME, import keeps the store, and waits until the "
+                                "server takes rows again"));
   delay.reset();
   EXPECT_THAT(Run(import).error, EndsWith(undone));
 }

@@ -150,7 +150,7 @@ TEST_F(BackupDirectoryTest, PrepareNamesTheFlagThePathTheReasonAndTheUser) {
   EXPECT_THAT(
       std::string(in_place.message()),
       AllOf(StartsWith("--backup-dir: cannot make " + backups_.path() + ": "), HasSubstr(user)));
-  // Nobody can write there, not even root, whom permissions do not stop.
+  // Not even root can write there.
   EXPECT_THAT(std::string(BackupDirectory("/proc/self").Prepare().message()),
               AllOf(StartsWith("--backup-dir: cannot write to /proc/self: "), HasSubstr(user)));
   EXPECT_THAT(std::string(BackupDirectory("/proc/self/backups").Prepare().message()),
