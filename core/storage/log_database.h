@@ -97,9 +97,9 @@ class LogDatabase {
   // news. Sets sync_has_failed_ if a sync may have failed. After such an error, RocksDB takes no
   // more writes. Nothing that was written is lost, because it is in the write-ahead log.
   void FindBackgroundError();
-  // Lets RocksDB compact tables by itself if the disk has room for that, and otherwise keeps it from
-  // beginning. A compaction without room fills the disk, and then no write is taken. db_ must not
-  // change meanwhile.
+  // Lets RocksDB compact tables by itself if the disk has room for that, and otherwise keeps it
+  // from beginning. A compaction without room fills the disk, and then no write is taken. db_ must
+  // not change meanwhile.
   void LetCompactWhereThereIsRoom();
   // Opens the database again, unless there is too little room or another thread uses it. After a
   // write that had no room, RocksDB's state in RAM cannot be relied on. The state that it reads
