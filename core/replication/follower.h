@@ -1,0 +1,81 @@
+#ifndef SOFTLOOKUP_CORE_REPLICATION_FOLLOWER_H_
+#define SOFTLOOKUP_CORE_REPLICATION_FOLLOWER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/replication/entry_store.h"
+#include "core/replication/etcd.h"
+#include "core/replication/group_records.h"
+#include "core/replication/peers.h"
+
+namespace softlookup {
+
+// What a read of etcd showed of a group. It may be old.
+struct GroupView {
+  std::optional<GroupConfig> config;  // nullopt: the group was not made yet.
+  std::string config_text;            // As etcd has it, for comparisons.
+  std::optional<Primary> primary;
+  std::optional<CommitPoint> commit_point;
+  std::string commit_point_text;                 // As etcd has it.
+  std::map<std::string, std::uint64_t> applied;  // By node of `config`; absent: it has told none.
+};
+
+// Reads what a group has committed, and applies it to the records of one replica. Not thread-safe.
+class Follower {
+ public:
+  // `etcd`, `peers` and `store` must outlive this and all calls in progress.
+  Follower(std::string node, const GroupKeys& keys, Etcd& etcd, Peers& peers, EntryStore& store)
+      : node_(std::move(node)), keys_(keys), etcd_(etcd), peers_(peers), store_(store) {}
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  // A primary applies its entries itself.
+  enum class Applies : bool { kNo, kYes };
+
+  // Reads etcd, applies the entries that follow the applied one, and calls on_view(). Does nothing
+  // if the last poll goes on, or once has_gap().
+  void Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> on_view);
+
+  // True once a slot that must be read was overwritten, or an entry does not follow the applied
+  // one. The replica must then be seeded anew, and must serve nothing before.
+  bool has_gap() const { return !gap_.ok(); }
+  // Says what is wrong; OK if nothing is.
+  const absl::Status& gap() const { return gap_; }
+
+ private:
+  // How many slots are read at a time.
+  static constexpr std::uint64_t kSlotsPerPoll = 16;
+
+  void OnRead(Applies applies, const std::vector<std::string>& nodes, std::uint64_t first,
+              absl::StatusOr<EtcdTxnResult> result);
+  // Applies slots_[next_] and those after it, as far as their bytes are at hand.
+  void ApplyNext();
+  // Asks replica after replica for the bytes of `slot`.
+  void Fetch(const Slot& slot, std::size_t asked);
+  void Take(const Slot& slot, std::string bytes);
+  void End();
+
+  const std::string node_;
+  const GroupKeys keys_;
+  Etcd& etcd_;
+  Peers& peers_;
+  EntryStore& store_;
+
+  // The poll in progress. `on_view_` is null if there is none.
+  absl::AnyInvocable<void(const GroupView&)> on_view_;
+  GroupView view_;
+  std::vector<Slot> slots_;  // Those to apply, in order.
+  std::size_t next_ = 0;
+
+  std::vector<std::string> replicas_;  // Of the last view; their applied entries are read.
+  absl::Status gap_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_REPLICATION_FOLLOWER_H_

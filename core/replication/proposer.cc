@@ -1,0 +1,187 @@
+#include "core/replication/proposer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/check.h"
+#include "core/base/error.h"
+
+namespace softlookup {
+namespace {
+
+// The payload of an error of an entry that may be committed.
+constexpr char kUnknownPayload[] = "softlookup/may-be-committed";
+
+}  // namespace
+
+Proposer::Proposer(std::string node, const GroupKeys& keys, absl::Duration give_up_after,
+                   Etcd& etcd, Peers& peers, EntryStore& store, const Clock& clock,
+                   MakeNonce& make_nonce)
+    : node_(std::move(node)),
+      keys_(keys),
+      give_up_after_(give_up_after),
+      peers_(peers),
+      store_(store),
+      clock_(clock),
+      make_nonce_(make_nonce),
+      naming_(etcd, clock) {}
+
+void Proposer::Begin(const TermOfPrimary& term) {
+  SOFTLOOKUP_CHECK(!leading_);
+  SOFTLOOKUP_CHECK(store_.applied().sequence == term.commit_point.sequence);
+  leading_ = true;
+  term_ = term;
+  applied_.clear();
+}
+
+void Proposer::End(absl::string_view why) {
+  if (!leading_) return;
+  leading_ = false;
+  const bool may_be_committed = naming_.is_running();
+  naming_.Abandon();
+  std::deque<Proposal> queue = std::exchange(queue_, {});
+  const bool in_progress = std::exchange(entry_, {}).sequence > 0;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    const bool is_unknown = i == 0 && in_progress && may_be_committed;
+    queue[i].done(is_unknown ? MayBeCommitted(why) : NotCommitted(why));
+  }
+}
+
+void Proposer::Propose(std::string bytes, Done done) {
+  SOFTLOOKUP_CHECK(leading_);
+  queue_.push_back({.bytes = std::move(bytes), .done = std::move(done), .begin = clock_.Now()});
+  StageNext();
+}
+
+void Proposer::Tick(const std::map<std::string, std::uint64_t>& applied) {
+  if (!leading_) return;
+  // A view can be older than the last.
+  for (const auto& [node, sequence] : applied) {
+    applied_[node] = std::max(applied_[node], sequence);
+  }
+  if (entry_.sequence > 0 && !naming_.is_running() && clock_.Now() >= next_send_) SendToPeers();
+  NameIfReady();
+  naming_.Tick();
+  if (entry_.sequence > 0 && clock_.Now() >= queue_.front().begin + give_up_after_) {
+    End(naming_.is_running() ? "etcd does not answer" : "too few replicas answer");
+  }
+}
+
+bool Proposer::IsUnknown(const absl::Status& status) {
+  return status.GetPayload(kUnknownPayload).has_value();
+}
+
+void Proposer::StageNext() {
+  if (!leading_ || entry_.sequence > 0 || queue_.empty()) return;
+  entry_ = {.epoch = term_.commit_point.epoch,
+            .sequence = term_.commit_point.sequence + 1,
+            .previous = term_.commit_point.digest,
+            .digest = DigestOf(term_.commit_point.digest, queue_.front().bytes),
+            .bytes = queue_.front().bytes};
+  holders_.clear();
+  queue_.front().begin = clock_.Now();
+  const absl::Status own = store_.Stage(entry_);
+  if (!own.ok()) return End(own.message());
+  holders_.push_back(node_);
+  SendToPeers();
+  NameIfReady();
+}
+
+void Proposer::SendToPeers() {
+  next_send_ = clock_.Now() + kResendInterval;
+  for (const std::string& node : term_.config.replicas) {
+    if (Holds(node)) continue;
+    peers_.Stage(
+        node, entry_,
+        [this, node, epoch = entry_.epoch, sequence = entry_.sequence](const absl::Status& status) {
+          // The answer may be about an entry of an earlier term of this node.
+          if (!status.ok() || epoch != entry_.epoch || sequence != entry_.sequence) return;
+          if (!Holds(node)) holders_.push_back(node);
+          NameIfReady();
+        });
+  }
+}
+
+bool Proposer::Holds(const std::string& node) const {
+  return std::ranges::find(holders_, node) != holders_.end();
+}
+
+void Proposer::NameIfReady() {
+  if (!leading_ || entry_.sequence == 0 || naming_.is_running()) return;
+  if (holders_.size() < term_.config.copies || !SlotIsFree()) return;
+  const Slot slot{.epoch = entry_.epoch,
+                  .sequence = entry_.sequence,
+                  .previous = entry_.previous,
+                  .digest = entry_.digest,
+                  .size = entry_.bytes.size(),
+                  .holders = holders_};
+  named_point_ = {.epoch = entry_.epoch,
+                  .sequence = entry_.sequence,
+                  .digest = entry_.digest,
+                  .nonce = make_nonce_()};
+  naming_.Start({.compares = {{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},
+                              {keys_.primary(), EncodePrimary(term_.primary)}},
+                 .puts = {{keys_.slot(slot.sequence), EncodeSlot(slot)},
+                          {keys_.commit_point(), EncodeCommitPoint(named_point_)}},
+                 .reads = {keys_.slot(slot.sequence)}},
+                [this](const EtcdTxnResult& result) { OnNamed(result); });
+}
+
+void Proposer::OnNamed(const EtcdTxnResult& result) {
+  // The compares fail, too, if an earlier attempt of this transaction was made. The slot then has
+  // the entry.
+  bool is_named = result.succeeded;
+  if (!is_named && result.values[0].has_value()) {
+    const absl::StatusOr<Slot> slot = ParseSlot(*result.values[0]);
+    is_named = slot.ok() && slot->sequence == entry_.sequence && slot->digest == entry_.digest &&
+               slot->epoch == entry_.epoch;
+    // The slot has a later entry: others have committed a whole ring meanwhile, perhaps after this.
+    if (slot.ok() && slot->sequence > entry_.sequence) {
+      Proposal proposal = std::move(queue_.front());
+      queue_.pop_front();
+      entry_ = {};
+      End("another replica leads");
+      return proposal.done(MayBeCommitted("another replica leads"));
+    }
+  }
+  if (!is_named) return End("another replica leads");
+  const absl::Status applied = store_.Apply(entry_);
+  Proposal proposal = std::move(queue_.front());
+  queue_.pop_front();
+  entry_ = {};
+  term_.commit_point = named_point_;
+  if (!applied.ok()) {
+    End(applied.message());
+    return proposal.done(MayBeCommitted(applied.message()));
+  }
+  applied_[node_] = term_.commit_point.sequence;
+  proposal.done(absl::OkStatus());
+  // A compare that failed after all shows a later commit point, so this node no longer leads.
+  StageNext();
+}
+
+bool Proposer::SlotIsFree() const {
+  if (entry_.sequence <= keys_.slots()) return true;
+  const std::uint64_t overwritten = entry_.sequence - keys_.slots();
+  const auto count = std::ranges::count_if(term_.config.replicas, [&](const std::string& node) {
+    const auto found = applied_.find(node);
+    return found != applied_.end() && found->second >= overwritten;
+  });
+  return static_cast<std::uint64_t>(count) >= term_.config.copies;
+}
+
+absl::Status Proposer::NotCommitted(absl::string_view why) const {
+  return MakeError(reasons::kStorageFailed, absl::StrCat("The write was not made: ", why));
+}
+
+absl::Status Proposer::MayBeCommitted(absl::string_view why) const {
+  absl::Status status =
+      MakeError(reasons::kStorageFailed,
+                absl::StrCat("The write may have been made, or may be made later: ", why));
+  status.SetPayload(kUnknownPayload, absl::Cord("1"));
+  return status;
+}
+
+}  // namespace softlookup

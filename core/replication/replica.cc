@@ -1,0 +1,198 @@
+#include "core/replication/replica.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+
+namespace softlookup {
+
+Replica::Replica(const ReplicaOptions& options, Etcd& etcd, Peers& peers, EntryStore& store,
+                 const Clock& clock, MakeNonce make_nonce)
+    : options_(options),
+      etcd_(etcd),
+      store_(store),
+      clock_(clock),
+      make_nonce_(std::move(make_nonce)),
+      lease_(etcd, clock, options.lease_ttl),
+      follower_(options.node, options.keys, etcd, peers, store),
+      proposer_(options.node, options.keys, options.give_up_after, etcd, peers, store, clock,
+                make_nonce_),
+      standing_(etcd, clock) {}
+
+void Replica::Tick() {
+  const absl::Time now = clock_.Now();
+  lease_.Tick();
+  // etcd takes no key of a lease that has ended. If an attempt was made before, its key ends with
+  // the lease.
+  if (standing_.is_running() && lease_.lease() != standing_lease_) standing_.Abandon();
+  standing_.Tick();
+  if (proposer_.is_leading() && !lease_.lease().has_value()) Resign("its lease in etcd has ended");
+  proposer_.Tick(applied_);
+  // The proposer may have ended the term. Its key in etcd lives as long as the lease.
+  if (has_term_ && !proposer_.is_leading()) Resign("");
+  ServeBarriers();
+  if (now >= next_told_) TellApplied();
+  if (now < next_poll_) return;
+  next_poll_ = now + options_.poll_interval;
+  follower_.Poll(proposer_.is_leading() ? Follower::Applies::kNo : Follower::Applies::kYes,
+                 [this](const GroupView& view) { OnView(view); });
+}
+
+void Replica::Resign(absl::string_view why) {
+  has_term_ = false;
+  proposer_.End(why);
+  lease_.Revoke();
+  Wake();
+}
+
+void Replica::Propose(std::string bytes, Proposer::Done done) {
+  if (!proposer_.is_leading()) {
+    return done(MakeError(reasons::kStorageFailed,
+                          "The write was not made: another replica is the primary"));
+  }
+  proposer_.Propose(std::move(bytes), std::move(done));
+}
+
+void Replica::Await(absl::AnyInvocable<void(absl::Status)> done) {
+  // A transaction that only reads can have an old answer, so this one puts something.
+  etcd_.Run({.compares = {},
+             .puts = {{options_.keys.barrier(options_.node), make_nonce_()}},
+             .reads = {options_.keys.commit_point()}},
+            [this, done = std::move(done)](absl::StatusOr<EtcdTxnResult> result) mutable {
+              if (!result.ok()) return done(result.status());
+              std::uint64_t sequence = 0;
+              if (result->values[0].has_value()) {
+                const absl::StatusOr<CommitPoint> point = ParseCommitPoint(*result->values[0]);
+                if (!point.ok()) return done(point.status());
+                sequence = point->sequence;
+              }
+              barriers_.push_back({.sequence = sequence, .done = std::move(done)});
+              Wake();
+              ServeBarriers();
+            });
+}
+
+absl::Status Replica::OnStage(const Entry& entry) {
+  if (entry.epoch < epoch_) {
+    return MakeError(reasons::kStorageFailed, "A later primary leads the group");
+  }
+  if (DigestOf(entry.previous, entry.bytes) != entry.digest) {
+    return MakeError(reasons::kMalformedMessage, "The digest of the entry is wrong");
+  }
+  if (entry.sequence <= store_.applied().sequence) {
+    return MakeError(reasons::kStorageFailed, "The entry comes before one that is committed");
+  }
+  if (const auto staged = store_.Staged(entry.sequence, entry.epoch); staged.has_value()) {
+    if (staged->digest == entry.digest) return absl::OkStatus();
+    return MakeError(reasons::kStorageFailed, "Another entry of this sequence and epoch is here");
+  }
+  return store_.Stage(entry);
+}
+
+absl::StatusOr<std::string> Replica::OnFetch(std::uint64_t sequence,
+                                             const EntryDigest& digest) const {
+  std::optional<Entry> entry = store_.Find(sequence, digest);
+  if (!entry.has_value()) {
+    return MakeError(reasons::kStorageFailed, absl::StrCat("Entry ", sequence, " is not here"));
+  }
+  return std::move(entry->bytes);
+}
+
+void Replica::OnView(const GroupView& view) {
+  if (view.commit_point.has_value()) epoch_ = std::max(epoch_, view.commit_point->epoch);
+  applied_ = view.applied;
+  ServeBarriers();
+  Trim(view);
+  StandIfVacant(view);
+  const bool has_more =
+      view.commit_point.has_value() && view.commit_point->sequence > store_.applied().sequence;
+  if (has_more && !proposer_.is_leading()) Wake();
+}
+
+void Replica::StandIfVacant(const GroupView& view) {
+  if (proposer_.is_leading() || standing_.is_running() || !may_serve()) return;
+  if (view.primary.has_value() || !view.config.has_value()) return;
+  const std::vector<std::string>& replicas = view.config->replicas;
+  if (std::ranges::find(replicas, options_.node) == replicas.end()) return;
+  const CommitPoint point = view.commit_point.value_or(CommitPoint());
+  const AppliedEntry applied = store_.applied();
+  if (applied.sequence != point.sequence || applied.digest != point.digest) return;
+  const std::optional<std::int64_t> lease = lease_.lease();
+  if (!lease.has_value()) return;
+  standing_lease_ = lease;
+
+  candidacy_ = {.primary = {.node = options_.node, .nonce = make_nonce_()},
+                .commit_point = {.epoch = point.epoch + 1,
+                                 .sequence = point.sequence,
+                                 .digest = point.digest,
+                                 .nonce = make_nonce_()},
+                .config = *view.config};
+  const GroupKeys& keys = options_.keys;
+  const auto as_read = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+  };
+  // Each change of the primary and each entry changes the commit point for ever. So once these
+  // compares have failed, they fail for ever, and so do those of an earlier primary's transactions.
+  standing_.Start({.compares = {{keys.primary(), std::nullopt},
+                                {keys.commit_point(), as_read(view.commit_point_text)},
+                                {keys.config(), as_read(view.config_text)}},
+                   .puts = {{keys.primary(), EncodePrimary(candidacy_.primary), *lease},
+                            {keys.commit_point(), EncodeCommitPoint(candidacy_.commit_point)}},
+                   .reads = {keys.primary(), keys.commit_point()}},
+                  [this](const EtcdTxnResult& result) { OnStood(result); });
+}
+
+void Replica::OnStood(const EtcdTxnResult& result) {
+  // The compares fail, too, if an earlier attempt was made: then etcd has what it put.
+  const bool is_elected =
+      result.succeeded || (result.values[0] == EncodePrimary(candidacy_.primary) &&
+                           result.values[1] == EncodeCommitPoint(candidacy_.commit_point));
+  if (!is_elected) return Wake();
+  epoch_ = std::max(epoch_, candidacy_.commit_point.epoch);
+  if (!lease_.lease().has_value()) return Resign("its lease in etcd has ended");
+  has_term_ = true;
+  proposer_.Begin(candidacy_);
+}
+
+void Replica::Trim(const GroupView& view) {
+  if (!view.config.has_value()) return;
+  std::uint64_t kept_from = store_.applied().sequence + 1;
+  for (const std::string& node : view.config->replicas) {
+    const auto found = view.applied.find(node);
+    kept_from = std::min(kept_from, found == view.applied.end() ? 0 : found->second + 1);
+  }
+  store_.Trim(kept_from);
+}
+
+void Replica::TellApplied() {
+  const std::uint64_t applied = store_.applied().sequence;
+  if (applied == told_) return;
+  next_told_ = clock_.Now() + options_.poll_interval;
+  // Others trim what all have told. A power cut must not make this replica need it again.
+  if (!store_.Sync().ok()) return;
+  etcd_.Run({.compares = {},
+             .puts = {{options_.keys.applied(options_.node), EncodeApplied(applied)}},
+             .reads = {}},
+            [this, applied](const absl::StatusOr<EtcdTxnResult>& result) {
+              if (result.ok()) told_ = std::max(told_, applied);
+            });
+}
+
+void Replica::ServeBarriers() {
+  const std::uint64_t applied = store_.applied().sequence;
+  std::vector<Barrier> waiting = std::exchange(barriers_, {});
+  for (Barrier& barrier : waiting) {
+    if (!may_serve()) {
+      barrier.done(follower_.gap());
+    } else if (barrier.sequence <= applied) {
+      barrier.done(absl::OkStatus());
+    } else {
+      barriers_.push_back(std::move(barrier));
+    }
+  }
+}
+
+}  // namespace softlookup

@@ -1,0 +1,108 @@
+#ifndef SOFTLOOKUP_CORE_REPLICATION_REPLICA_H_
+#define SOFTLOOKUP_CORE_REPLICATION_REPLICA_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/replication/entry_store.h"
+#include "core/replication/etcd.h"
+#include "core/replication/follower.h"
+#include "core/replication/group_records.h"
+#include "core/replication/lease_keeper.h"
+#include "core/replication/peers.h"
+#include "core/replication/proposer.h"
+#include "core/replication/resolved_txn.h"
+
+namespace softlookup {
+
+struct ReplicaOptions {
+  std::string node;
+  GroupKeys keys;
+  absl::Duration lease_ttl = absl::Seconds(6);
+  // How long the outcome of an entry may stay unknown before the node stops leading.
+  absl::Duration give_up_after = absl::Seconds(10);
+  absl::Duration poll_interval = absl::Seconds(1);
+};
+
+// One replica of a group. etcd decides which replica is the primary, in which order entries come,
+// and which are committed; the bytes of entries go from replica to replica. No time and no lease
+// decides what is committed, only comparisons of values in etcd. Not thread-safe: all calls, also
+// the callbacks of Etcd and Peers, must come on one thread.
+class Replica {
+ public:
+  // All referred to must outlive the replica and all calls in progress.
+  Replica(const ReplicaOptions& options, Etcd& etcd, Peers& peers, EntryStore& store,
+          const Clock& clock, MakeNonce make_nonce);
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  // Does what is due. Call it about ten times a second.
+  void Tick();
+  // Reads etcd soon, instead of at the next poll: something has changed there.
+  void Wake() { next_poll_ = absl::InfinitePast(); }
+  // Stops leading, so that another replica can lead at once.
+  void Resign(absl::string_view why);
+
+  // Commits an entry. `done` gets OK once it is committed, and applied here. If
+  // Proposer::IsUnknown() holds for an error, the entry may be committed; otherwise it never is.
+  void Propose(std::string bytes, Proposer::Done done);
+  // `done` gets OK once this replica has applied all that was committed before the call.
+  void Await(absl::AnyInvocable<void(absl::Status)> done);
+
+  // Another replica has this one sync an entry.
+  absl::Status OnStage(const Entry& entry);
+  // Another replica asks for the bytes of an entry.
+  absl::StatusOr<std::string> OnFetch(std::uint64_t sequence, const EntryDigest& digest) const;
+
+  bool is_primary() const { return proposer_.is_leading(); }
+  // Whether the records of this replica may be read: it has all entries up to the applied one.
+  bool may_serve() const { return !follower_.has_gap(); }
+
+ private:
+  struct Barrier {
+    std::uint64_t sequence = 0;  // To be applied.
+    absl::AnyInvocable<void(absl::Status)> done;
+  };
+
+  void OnView(const GroupView& view);
+  // Stands for primary, if the view says that there is none and that this replica has all entries.
+  void StandIfVacant(const GroupView& view);
+  void OnStood(const EtcdTxnResult& result);
+  // Trims entries that all replicas have applied.
+  void Trim(const GroupView& view);
+  void TellApplied();
+  // Ends the calls of Await() whose entries are applied.
+  void ServeBarriers();
+
+  const ReplicaOptions options_;
+  Etcd& etcd_;
+  EntryStore& store_;
+  const Clock& clock_;
+  MakeNonce make_nonce_;
+  LeaseKeeper lease_;
+  Follower follower_;
+  Proposer proposer_;
+
+  absl::Time next_poll_ = absl::InfinitePast();
+  absl::Time next_told_ = absl::InfinitePast();   // When TellApplied() is due.
+  std::uint64_t told_ = 0;                        // The applied entry that etcd was told last.
+  std::uint64_t epoch_ = 0;                       // The largest that was seen in etcd.
+  std::map<std::string, std::uint64_t> applied_;  // Of the last view.
+  TermOfPrimary candidacy_;                       // What this node becomes if standing_ succeeds.
+  ResolvedTxn standing_;
+  std::optional<std::int64_t> standing_lease_;  // That of the key that standing_ puts.
+  bool has_term_ = false;  // Whether etcd's key of the primary may have the lease of this node.
+  std::vector<Barrier> barriers_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_REPLICATION_REPLICA_H_

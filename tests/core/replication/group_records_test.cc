@@ -1,0 +1,82 @@
+#include "core/replication/group_records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_replace.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::IsOk;
+
+TEST(GroupRecordsTest, TextIsReadBackAsItWasWritten) {
+  const EntryDigest digest = DigestOf("", "bytes"), next = DigestOf(digest, "more");
+  const CommitPoint point{.epoch = 3, .sequence = 1042, .digest = digest, .nonce = "5c0e"};
+  EXPECT_EQ(EncodeCommitPoint(point), "epoch=3 sequence=1042 digest=" + digest + " nonce=5c0e");
+  EXPECT_EQ(*ParseCommitPoint(EncodeCommitPoint(point)), point);
+  const CommitPoint begin{.epoch = 1, .nonce = "1"};
+  EXPECT_EQ(*ParseCommitPoint(EncodeCommitPoint(begin)), begin);
+  const Primary primary{.node = "n-1", .nonce = "77"};
+  EXPECT_EQ(*ParsePrimary(EncodePrimary(primary)), primary);
+  const Slot slot{.epoch = 3,
+                  .sequence = 2,
+                  .previous = digest,
+                  .digest = next,
+                  .size = 4,
+                  .holders = {"n-1", "n-2"}};
+  EXPECT_EQ(*ParseSlot(EncodeSlot(slot)), slot);
+  const GroupConfig config{.version = 2, .copies = 2, .replicas = {"n-1", "n-2", "n-3"}};
+  EXPECT_EQ(*ParseConfig(EncodeConfig(config)), config);
+  EXPECT_EQ(*ParseApplied(EncodeApplied(~std::uint64_t{0})), ~std::uint64_t{0});
+}
+
+TEST(GroupRecordsTest, OtherTextIsRefusedWithTheFieldThatIsWrong) {
+  const std::string point = EncodeCommitPoint({.epoch = 3, .sequence = 4, .nonce = "1"});
+  ASSERT_THAT(ParseCommitPoint(point), IsOk());
+  struct Change {
+    const char* from;
+    const char* to;
+    const char* named;
+  };
+  constexpr Change kChanges[] = {{"epoch=3", "epoch=-3", "epoch"},
+                                 {"epoch=3", "epoch=03", "epoch"},
+                                 {"epoch=3", "epoch=18446744073709551616", "epoch"},
+                                 {"sequence=4 ", "", "sequence"},
+                                 {"digest=", "digest=9F86", "digest"},
+                                 {"nonce=1", "nonce=", "nonce"},
+                                 {" nonce=1", "", "nonce"},
+                                 {"nonce=1", "nonce=1 more=1", "malformed"}};
+  for (const Change& change : kChanges) {
+    const std::string text = absl::StrReplaceAll(point, {{change.from, change.to}});
+    const absl::Status status = ParseCommitPoint(text).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << text;
+    EXPECT_THAT(status.message(), HasSubstr(change.named)) << text;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(ParseSlot(EncodeSlot({.sequence = 1})).status()));
+  EXPECT_TRUE(absl::IsDataLoss(ParseConfig("version=1 copies=2 replicas=a").status()));
+  EXPECT_TRUE(absl::IsDataLoss(ParseConfig("version=1 copies=0 replicas=a").status()));
+}
+
+TEST(GroupRecordsTest, ADigestTellsTheEntryAndAllBefore) {
+  EXPECT_EQ(DigestOf("", "a").size(), 64u);
+  EXPECT_NE(DigestOf("", "a"), DigestOf("", "b"));
+  EXPECT_NE(DigestOf("", "a"), DigestOf(DigestOf("", ""), "a"));
+  EXPECT_NE(DigestOf("ab", "c"), DigestOf("a", "bc"));
+}
+
+TEST(GroupKeysTest, SlotsAreUsedAgain) {
+  const GroupKeys keys("main", "g1", 8);
+  EXPECT_EQ(keys.commit_point(), "/softlookup/main/groups/g1/commit-point");
+  EXPECT_EQ(keys.slot(3), "/softlookup/main/groups/g1/log/3");
+  EXPECT_EQ(keys.slot(11), keys.slot(3));
+  EXPECT_NE(keys.slot(12), keys.slot(3));
+}
+
+}  // namespace
+}  // namespace softlookup

@@ -1,0 +1,85 @@
+#ifndef SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_ETCD_H_
+#define SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_ETCD_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/replication/etcd.h"
+#include "tests/core/replication/event_loop.h"
+
+namespace softlookup::testing {
+
+// How likely an etcd is to do what makes it hard to use; each is of one call.
+struct EtcdFaults {
+  double lost_request = 0;     // Nothing is done, and the caller gets an error.
+  double lost_answer = 0;      // It is done, and the caller gets an error.
+  double late = 0;             // The caller gets an error, and then it is done.
+  double old_read = 0;         // A transaction that only reads shows what was true before.
+  double early_lease_end = 0;  // Of each keep-alive: the lease ends though it was kept alive.
+  double dead_kept_alive = 0;  // A lease that has ended is called alive.
+  double late_lease_end = 0;   // A lease lives for three times its TTL.
+};
+
+// The keys of an etcd, which every node sees by a client of its own.
+class SimulatedEtcd {
+ public:
+  // `on_change` is called after each transaction that has put something.
+  SimulatedEtcd(EventLoop& loop, std::function<void()> on_change)
+      : loop_(loop), on_change_(std::move(on_change)) {}
+
+  EtcdFaults faults;
+  bool is_away = false;  // Loses all requests.
+
+  // Returns the value of a key, as it is now.
+  std::optional<std::string> Value(const std::string& key) const;
+  void Put(const std::string& key, const std::string& value) { keys_[key] = {.value = value}; }
+
+ private:
+  friend class SimulatedEtcdClient;
+
+  struct Key {
+    std::string value;
+    std::int64_t lease = 0;
+  };
+  using Keys = std::map<std::string, Key>;
+
+  // Makes a transaction. An error if it names a lease that has ended.
+  absl::StatusOr<EtcdTxnResult> Make(const EtcdTxn& txn);
+  static EtcdTxnResult Read(const EtcdTxn& txn, const Keys& keys);
+  void EndLease(std::int64_t lease);
+  void EndOldLeases();
+
+  EventLoop& loop_;
+  const std::function<void()> on_change_;
+  Keys keys_;
+  std::deque<Keys> before_;  // The last states of `keys_`, the newest at the back.
+  std::map<std::int64_t, absl::Time> leases_;  // The end of each.
+  std::int64_t last_lease_ = 0;
+};
+
+// The etcd that one process of a node uses. Its callbacks stop when it is destroyed.
+class SimulatedEtcdClient final : public Etcd {
+ public:
+  SimulatedEtcdClient(SimulatedEtcd& etcd, EventLoop& loop) : etcd_(etcd), loop_(loop) {}
+
+  void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override;
+  void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) override;
+  void KeepAlive(std::int64_t lease, Callback<bool> done) override;
+  void RevokeLease(std::int64_t lease) override;
+
+ private:
+  // Has `act` done now, late or never, and passes its result or an error to `done`.
+  template <typename Result>
+  void Call(absl::AnyInvocable<absl::StatusOr<Result>()> act, Callback<Result> done);
+
+  SimulatedEtcd& etcd_;
+  EventLoop& loop_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace softlookup::testing
+
+#endif  // SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_ETCD_H_

@@ -1,0 +1,458 @@
+#include "tests/core/replication/simulation.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/replication/replica.h"
+#include "tests/core/replication/event_loop.h"
+#include "tests/core/replication/simulated_etcd.h"
+
+namespace softlookup::testing {
+namespace {
+
+constexpr int kNodes = 3;
+constexpr std::uint64_t kCopies = 2;
+constexpr std::uint64_t kSlots = 8;  // Few, so that they are overwritten in a short history.
+constexpr absl::Duration kFaultyTime = absl::Seconds(90);
+constexpr absl::Duration kHealedTime = absl::Seconds(60);
+constexpr absl::Duration kQuietTime = absl::Seconds(30);  // At the end nobody proposes.
+
+std::string NodeName(int node) { return std::string(1, static_cast<char>('a' + node)); }
+
+// A disk, which outlives the processes of its node.
+class SimulatedStore final : public EntryStore {
+ public:
+  using OnApply = std::function<void(const Entry&)>;
+
+  SimulatedStore(EventLoop& loop, OnApply on_apply) : loop_(loop), on_apply_(std::move(on_apply)) {}
+
+  absl::Status Stage(const Entry& entry) override {
+    staged_[{entry.sequence, entry.epoch}] = entry;
+    return absl::OkStatus();
+  }
+  std::optional<Entry> Staged(std::uint64_t sequence, std::uint64_t epoch) const override {
+    const auto found = staged_.find({sequence, epoch});
+    return found == staged_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override {
+    for (auto at = staged_.lower_bound({sequence, 0});
+         at != staged_.end() && at->first.first == sequence; ++at) {
+      if (at->second.digest == digest) return at->second;
+    }
+    return std::nullopt;
+  }
+  absl::Status Apply(const Entry& entry) override {
+    on_apply_(entry);
+    applied_.push_back({.sequence = entry.sequence, .digest = entry.digest});
+    return absl::OkStatus();
+  }
+  absl::Status Sync() override {
+    synced_ = applied_.size();
+    return absl::OkStatus();
+  }
+  void Trim(std::uint64_t sequence) override {
+    staged_.erase(staged_.begin(), staged_.lower_bound({sequence, 0}));
+  }
+  AppliedEntry applied() const override {
+    return applied_.empty() ? AppliedEntry() : applied_.back();
+  }
+
+  // Loses some of what was not synced.
+  void LosePower() {
+    const auto lost = static_cast<std::int64_t>(applied_.size() - synced_);
+    applied_.resize(applied_.size() - static_cast<std::size_t>(loop_.Below(lost + 1)));
+    synced_ = applied_.size();
+  }
+  // Gets the records of another replica, which it has synced. Keeps its own staged entries: a
+  // primary may count on them.
+  void SeedFrom(SimulatedStore& other) {
+    static_cast<void>(other.Sync());
+    applied_ = other.applied_;
+    staged_.insert(other.staged_.begin(), other.staged_.end());
+    synced_ = applied_.size();
+  }
+  // Whether a power cut leaves the entry here, staged or applied.
+  bool Keeps(std::uint64_t sequence, const EntryDigest& digest) const {
+    if (Find(sequence, digest).has_value()) return true;
+    return sequence <= synced_ && applied_[sequence - 1].digest == digest;
+  }
+
+ private:
+  EventLoop& loop_;
+  const OnApply on_apply_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Entry> staged_;  // By sequence and epoch.
+  std::vector<AppliedEntry> applied_;                                // From sequence 1.
+  std::size_t synced_ = 0;  // How many of `applied_` outlive a power cut.
+};
+
+class World {
+ public:
+  explicit World(std::uint64_t seed);
+
+  HistoryReport Run();
+
+ private:
+  class Network;
+
+  // A process of a node. It is gone after a crash.
+  struct Process {
+    std::unique_ptr<SimulatedEtcdClient> etcd;
+    std::unique_ptr<Network> network;
+    std::unique_ptr<Replica> replica;
+  };
+
+  // How a client knows a proposal.
+  struct Proposal {
+    enum class Outcome { kNone, kAcknowledged, kUnknown, kRefused } outcome = Outcome::kNone;
+  };
+
+  void Violation(std::string what) {
+    if (report_.violations.size() < 10) report_.violations.push_back(std::move(what));
+  }
+  // Sometimes changes a byte, as a network does that checks nothing.
+  void Spoil(std::string& bytes) {
+    if (disturbed_ && loop_.Happens(0.02)) bytes[0] ^= 1;
+  }
+  void Start(int node);
+  void Crash(int node);
+  void CrashForAWhile(int node);
+  void TickEach(int node, int incarnation);
+  void ProposeOften();
+  void Propose(Replica& replica);
+  void DisturbOften();
+  void OnEtcdChange();
+  void OnApply(int node, const Entry& entry);
+  void OnOutcome(const std::string& bytes, const absl::Status& status);
+  void Heal();
+  void CheckEnd();
+
+  EventLoop loop_;
+  HistoryReport report_;
+  const GroupKeys keys_{"c", "g", kSlots};
+  SimulatedEtcd etcd_;
+  std::array<std::unique_ptr<SimulatedStore>, kNodes> stores_;
+  std::array<Process, kNodes> processes_;
+  std::array<int, kNodes> incarnations_{};
+  std::array<bool, kNodes> is_cut_{};  // From the other replicas.
+  bool disturbed_ = true;
+  bool is_quiet_ = false;
+  std::uint64_t nonces_ = 0;
+  std::vector<Slot> named_;  // All entries that etcd has named, from sequence 1.
+  std::uint64_t epoch_ = 0;
+  std::map<EntryDigest, std::string> bytes_of_;  // Of staged entries.
+  std::map<std::string, Proposal> proposals_;    // By their bytes.
+};
+
+// What one process uses of the network.
+class World::Network final : public Peers {
+ public:
+  Network(World& world, int node) : world_(world), node_(node) {}
+
+  void Stage(const std::string& node, const Entry& entry,
+             absl::AnyInvocable<void(absl::Status)> done) override {
+    Entry sent = entry;
+    world_.Spoil(sent.bytes);
+    Call<absl::Status>(
+        node, [sent](Replica& replica) { return replica.OnStage(sent); }, std::move(done),
+        world_.disturbed_ && world_.loop_.Happens(0.05) ? 2 : 1);
+  }
+  void Fetch(const std::string& node, std::uint64_t sequence, const EntryDigest& digest,
+             absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) override {
+    Call<absl::StatusOr<std::string>>(
+        node,
+        [world = &world_, sequence, digest](Replica& replica) {
+          absl::StatusOr<std::string> bytes = replica.OnFetch(sequence, digest);
+          if (bytes.ok()) world->Spoil(*bytes);
+          return bytes;
+        },
+        std::move(done), 1);
+  }
+
+ private:
+  // Has the process of `name` act `times` times, and passes the first result on.
+  template <typename Result>
+  void Call(const std::string& name, std::function<Result(Replica&)> act,
+            absl::AnyInvocable<void(Result)> done, int times) {
+    const int to = name[0] - 'a';
+    const auto shared = std::make_shared<absl::AnyInvocable<void(Result)>>(std::move(done));
+    const auto answer = [world = &world_, alive = std::weak_ptr(alive_), shared](
+                            Result result, absl::Duration delay) {
+      world->loop_.After(delay, [alive, shared, result = std::move(result)]() mutable {
+        if (!alive.expired() && *shared != nullptr) std::exchange(*shared, nullptr)(result);
+      });
+    };
+    const absl::Duration timeout = world_.loop_.Between(absl::Seconds(1), absl::Seconds(3));
+    answer(absl::UnavailableError("no answer"), timeout);
+    for (int i = 0; i < times; ++i) {
+      if (IsLost(to)) continue;
+      // Some messages take longer than their timeout.
+      const bool is_slow = world_.disturbed_ && world_.loop_.Happens(0.05);
+      const absl::Duration delay =
+          world_.loop_.Between(absl::Milliseconds(1), absl::Seconds(is_slow ? 20 : 0.05));
+      world_.loop_.After(delay, [this_world = &world_, from = node_, to, act, answer] {
+        Process& process = this_world->processes_[to];
+        if (process.replica == nullptr) return;
+        Result result = act(*process.replica);
+        if (this_world->disturbed_ &&
+            (this_world->is_cut_[from] || this_world->loop_.Happens(0.03))) {
+          return;
+        }
+        const bool is_late = this_world->disturbed_ && this_world->loop_.Happens(0.1);
+        answer(std::move(result),
+               this_world->loop_.Between(absl::Milliseconds(1), absl::Seconds(is_late ? 3 : 0.05)));
+      });
+    }
+  }
+
+  bool IsLost(int to) const {
+    return world_.is_cut_[node_] || world_.is_cut_[to] ||
+           (world_.disturbed_ && world_.loop_.Happens(0.03));
+  }
+
+  World& world_;
+  const int node_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+World::World(std::uint64_t seed) : loop_(seed), etcd_(loop_, [this] { OnEtcdChange(); }) {
+  etcd_.faults = {.lost_request = 0.03,
+                  .lost_answer = 0.05,
+                  .late = 0.05,
+                  .old_read = 0.1,
+                  .early_lease_end = 0.03,
+                  .dead_kept_alive = 0.3,
+                  .late_lease_end = 0.2};
+  etcd_.Put(keys_.config(),
+            EncodeConfig({.version = 1, .copies = kCopies, .replicas = {"a", "b", "c"}}));
+  for (int node = 0; node < kNodes; ++node) {
+    stores_[node] = std::make_unique<SimulatedStore>(
+        loop_, [this, node](const Entry& entry) { OnApply(node, entry); });
+  }
+}
+
+HistoryReport World::Run() {
+  for (int node = 0; node < kNodes; ++node) Start(node);
+  ProposeOften();
+  DisturbOften();
+  loop_.RunUntil(loop_.Now() + kFaultyTime);
+  Heal();
+  loop_.RunUntil(loop_.Now() + kHealedTime);
+  is_quiet_ = true;
+  loop_.RunUntil(loop_.Now() + kQuietTime);
+  CheckEnd();
+  return std::move(report_);
+}
+
+void World::Start(int node) {
+  Process& process = processes_[node];
+  process.etcd = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
+  process.network = std::make_unique<Network>(*this, node);
+  process.replica = std::make_unique<Replica>(ReplicaOptions{.node = NodeName(node), .keys = keys_},
+                                              *process.etcd, *process.network, *stores_[node],
+                                              loop_, [this] { return absl::StrCat(++nonces_); });
+  TickEach(node, ++incarnations_[node]);
+}
+
+void World::Crash(int node) {
+  if (processes_[node].replica == nullptr) return;
+  ++report_.crashes;
+  processes_[node] = {};
+  if (loop_.Happens(0.5)) stores_[node]->LosePower();
+}
+
+void World::CrashForAWhile(int node) {
+  Crash(node);
+  loop_.After(loop_.Between(absl::Milliseconds(10), absl::Seconds(15)), [=, this] {
+    if (processes_[node].replica == nullptr) Start(node);
+  });
+}
+
+void World::TickEach(int node, int incarnation) {
+  if (processes_[node].replica == nullptr || incarnations_[node] != incarnation) return;
+  Replica& replica = *processes_[node].replica;
+  replica.Tick();
+  if (!replica.may_serve()) {  // It is seeded anew.
+    ++report_.seeded;
+    processes_[node] = {};
+    int best = node;
+    for (int other = 0; other < kNodes; ++other) {
+      if (stores_[other]->applied().sequence > stores_[best]->applied().sequence) best = other;
+    }
+    if (best == node) return Violation("a gap though no replica is ahead");
+    stores_[node]->SeedFrom(*stores_[best]);
+    return Start(node);
+  }
+  loop_.After(absl::Milliseconds(100), [=, this] { TickEach(node, incarnation); });
+}
+
+void World::ProposeOften() {
+  if (is_quiet_) return;
+  for (int node = 0; node < kNodes; ++node) {
+    Replica* const replica = processes_[node].replica.get();
+    if (replica == nullptr) continue;
+    // Mostly one entry at a time, sometimes more than there are slots.
+    std::int64_t entries = loop_.Happens(0.7) ? 1 : 0;
+    if (loop_.Happens(0.02)) entries = 4 * kSlots;
+    for (; entries > 0 && replica->is_primary(); --entries) Propose(*replica);
+    if (loop_.Happens(0.1)) {
+      replica->Await([this, node, committed = named_.size()](const absl::Status& status) {
+        if (status.ok() && stores_[node]->applied().sequence < committed) {
+          Violation(absl::StrCat("a read on ", node, " misses what was committed before it"));
+        }
+      });
+    }
+  }
+  loop_.After(loop_.Between(absl::Milliseconds(20), absl::Seconds(1.5)),
+              [this] { ProposeOften(); });
+}
+
+void World::Propose(Replica& replica) {
+  const std::string bytes = absl::StrCat("entry ", ++report_.proposed);
+  proposals_[bytes];
+  replica.Propose(bytes, [this, bytes](const absl::Status& status) { OnOutcome(bytes, status); });
+}
+
+void World::DisturbOften() {
+  if (!disturbed_) return;
+  const int node = static_cast<int>(loop_.Below(kNodes));
+  switch (loop_.Below(7)) {
+    case 0:
+      CrashForAWhile(node);
+      break;
+    case 1:
+      if (loop_.Happens(0.3)) {
+        for (int each = 0; each < kNodes; ++each) CrashForAWhile(each);
+      }
+      break;
+    case 2:
+      is_cut_[node] = true;
+      loop_.After(loop_.Between(absl::Seconds(1), absl::Seconds(15)),
+                  [=, this] { is_cut_[node] = false; });
+      break;
+    case 3:
+      etcd_.is_away = true;
+      loop_.After(loop_.Between(absl::Seconds(1), absl::Seconds(14)),
+                  [this] { etcd_.is_away = false; });
+      break;
+    case 4:
+      if (processes_[node].replica != nullptr) processes_[node].replica->Resign("told to");
+      break;
+    default:
+      break;
+  }
+  loop_.After(loop_.Between(absl::Seconds(0.5), absl::Seconds(8)), [this] { DisturbOften(); });
+}
+
+void World::OnEtcdChange() {
+  const std::optional<std::string> text = etcd_.Value(keys_.commit_point());
+  if (!text.has_value()) return;
+  const auto point = ParseCommitPoint(*text);
+  if (!point.ok()) return Violation(std::string(point.status().message()));
+  if (point->epoch < epoch_) Violation("the epoch went back");
+  if (point->epoch > epoch_) ++report_.elections;
+  epoch_ = point->epoch;
+  if (point->sequence == named_.size()) return;
+  if (point->sequence != named_.size() + 1) {
+    return Violation(absl::StrCat("entry ", point->sequence, " after ", named_.size()));
+  }
+  const auto slot = ParseSlot(etcd_.Value(keys_.slot(point->sequence)).value_or(""));
+  if (!slot.ok()) return Violation(std::string(slot.status().message()));
+  const EntryDigest previous = named_.empty() ? "" : named_.back().digest;
+  if (slot->sequence != point->sequence || slot->digest != point->digest ||
+      slot->previous != previous || slot->epoch != point->epoch) {
+    Violation(absl::StrCat("entry ", point->sequence, " does not follow the one before"));
+  }
+  named_.push_back(*slot);
+  const auto copies = std::ranges::count_if(
+      stores_, [&](const auto& store) { return store->Keeps(slot->sequence, slot->digest); });
+  if (static_cast<std::uint64_t>(copies) < kCopies) {
+    Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
+  }
+}
+
+void World::OnApply(int node, const Entry& entry) {
+  if (entry.sequence != stores_[node]->applied().sequence + 1) {
+    Violation(absl::StrCat(NodeName(node), " applies entry ", entry.sequence, " after ",
+                           stores_[node]->applied().sequence));
+  } else if (entry.sequence > named_.size() || named_[entry.sequence - 1].digest != entry.digest) {
+    Violation(absl::StrCat(NodeName(node), " applies entry ", entry.sequence,
+                           ", which is not the one that is named"));
+  }
+  if (DigestOf(entry.previous, entry.bytes) != entry.digest) Violation("bytes of another digest");
+  bytes_of_[entry.digest] = entry.bytes;
+}
+
+void World::OnOutcome(const std::string& bytes, const absl::Status& status) {
+  Proposal& proposal = proposals_.at(bytes);
+  if (proposal.outcome != Proposal::Outcome::kNone) Violation("two outcomes of one proposal");
+  if (status.ok()) {
+    ++report_.acknowledged;
+    proposal.outcome = Proposal::Outcome::kAcknowledged;
+  } else if (Proposer::IsUnknown(status)) {
+    ++report_.unknown;
+    proposal.outcome = Proposal::Outcome::kUnknown;
+  } else {
+    ++report_.refused;
+    proposal.outcome = Proposal::Outcome::kRefused;
+  }
+}
+
+void World::Heal() {
+  disturbed_ = false;
+  etcd_.faults = {};
+  etcd_.is_away = false;
+  is_cut_ = {};
+  for (int node = 0; node < kNodes; ++node) {
+    if (processes_[node].replica == nullptr) Start(node);
+  }
+}
+
+void World::CheckEnd() {
+  std::map<std::string, int> times;  // How often each proposal is among the named entries.
+  for (const Slot& slot : named_) {
+    const auto found = bytes_of_.find(slot.digest);
+    if (found == bytes_of_.end()) {
+      Violation(absl::StrCat("nobody has applied entry ", slot.sequence));
+    } else {
+      ++times[found->second];
+    }
+  }
+  for (const auto& [bytes, proposal] : proposals_) {
+    const int count = times[bytes];
+    if (count > 1) Violation(absl::StrCat(bytes, " is there ", count, " times"));
+    if (proposal.outcome == Proposal::Outcome::kAcknowledged && count != 1) {
+      Violation(absl::StrCat(bytes, " was acknowledged and is lost"));
+    }
+    if (proposal.outcome == Proposal::Outcome::kRefused && count != 0) {
+      Violation(absl::StrCat(bytes, " was refused and is there"));
+    }
+  }
+  // The group goes on: one replica leads, and all have all entries.
+  const auto primaries = std::ranges::count_if(
+      processes_, [](const Process& process) { return process.replica->is_primary(); });
+  if (primaries != 1) {
+    Violation(absl::StrCat(primaries, " primaries after all was healed; etcd has the primary ",
+                           etcd_.Value(keys_.primary()).value_or("-"), " and the commit point ",
+                           etcd_.Value(keys_.commit_point()).value_or("-")));
+  }
+  for (int node = 0; node < kNodes; ++node) {
+    if (stores_[node]->applied().sequence != named_.size()) {
+      Violation(absl::StrCat(NodeName(node), " stays at entry ", stores_[node]->applied().sequence,
+                             " of ", named_.size()));
+    }
+  }
+}
+
+}  // namespace
+
+HistoryReport RunHistory(std::uint64_t seed) { return World(seed).Run(); }
+
+}  // namespace softlookup::testing

@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+"""Breaks the protocol of replicas in known ways, and asks that the simulation finds each.
+
+    simulation_mutants.py [--compiler clang++] [--only NAME] [--seconds 60]
+
+Each mutant replaces one text of one source. Exit 1 if a mutant lives for --seconds, or if its text is no longer
+in the source.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+CORE = pathlib.Path("core/replication")
+TESTS = pathlib.Path("tests/core/replication")
+BASE = [pathlib.Path("core/base") / name for name in ("check.cc", "error.cc")]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    path: pathlib.Path
+    before: str
+    after: str
+
+
+MUTANTS = [
+    Mutant("an entry is named without a compare of the commit point", CORE / "proposer.cc",
+           "{{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},", "{"),
+    Mutant("an entry is named without any compare", CORE / "proposer.cc",
+           "{{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},\n"
+           "                              {keys_.primary(), EncodePrimary(term_.primary)}}", "{}"),
+    Mutant("an unknown outcome is called a failure", CORE / "proposer.cc",
+           "queue[i].done(is_unknown ? MayBeCommitted(why) : NotCommitted(why));", "queue[i].done(NotCommitted(why));"),
+    Mutant("a failed compare is called a failure, though an earlier attempt was made", CORE / "proposer.cc",
+           "if (!is_named && result.values[0].has_value()) {", "if (false) {"),
+    Mutant("an entry is named with too few copies", CORE / "proposer.cc",
+           "holders_.size() < term_.config.copies", "holders_.empty()"),
+    Mutant("an answer about an entry of an earlier term counts as a copy", CORE / "proposer.cc",
+           "epoch != entry_.epoch || sequence != entry_.sequence", "sequence != entry_.sequence"),
+    Mutant("a slot is overwritten that replicas still need", CORE / "proposer.cc",
+           "if (entry_.sequence <= keys_.slots()) return true;", "return true;"),
+    Mutant("a staged entry is overwritten by one of another epoch", TESTS / "simulation.cc",
+           "staged_[{entry.sequence, entry.epoch}] = entry;",
+           "std::erase_if(staged_, [&](const auto& other) { return other.first.first == entry.sequence; });\n"
+           "    staged_[{entry.sequence, entry.epoch}] = entry;"),
+    Mutant("entries are trimmed that others still need", CORE / "replica.cc",
+           "kept_from = std::min(kept_from,", "static_cast<void>("),
+    Mutant("a replica tells to have applied what a power cut takes", CORE / "replica.cc",
+           "if (!store_.Sync().ok()) return;", ""),
+    Mutant("a read is served before it has caught up", CORE / "replica.cc",
+           "barrier.sequence <= applied", "true"),
+    Mutant("a read trusts what an old read of etcd shows", CORE / "replica.cc",
+           ".puts = {{options_.keys.barrier(options_.node), make_nonce_()}}", ".puts = {}"),
+    Mutant("a replica leads that has not applied all entries", CORE / "replica.cc",
+           "if (applied.sequence != point.sequence || applied.digest != point.digest) return;", ""),
+    Mutant("a replica leads though the commit point has changed since it was read", CORE / "replica.cc",
+           "{keys.commit_point(), as_read(view.commit_point_text)},", ""),
+    Mutant("the bytes of an entry are not compared with its digest", CORE / "follower.cc",
+           "DigestOf(slot.previous, *bytes) != slot.digest", "false"),
+    Mutant("a replica syncs bytes of another digest", CORE / "replica.cc",
+           "DigestOf(entry.previous, entry.bytes) != entry.digest", "false"),
+    Mutant("an election goes on whose lease has ended", CORE / "replica.cc",
+           "if (standing_.is_running() && lease_.lease() != standing_lease_) standing_.Abandon();", ""),
+    Mutant("a primary follows itself", CORE / "follower.cc",
+           "applies == Applies::kYes &&", ""),
+    Mutant("a primary that gave up keeps its key", CORE / "replica.cc",
+           'if (has_term_ && !proposer_.is_leading()) Resign("");', ""),
+]
+
+
+def flags():
+    libraries = ["absl_status", "absl_statusor", "absl_strings", "absl_synchronization", "absl_time"]
+    found = subprocess.run(["pkg-config", "--cflags", "--libs", *libraries], capture_output=True, text=True, check=True)
+    return [*found.stdout.split(), "-lgmock", "-lgtest", "-lgtest_main", "-lcrypto", "-lpthread"]
+
+
+class Build:
+    """The simulation in a folder of its own, of which one source at a time is compiled anew."""
+
+    def __init__(self, folder, compiler):
+        self.folder, self.compiler = pathlib.Path(folder), compiler
+        for part in (CORE, TESTS, pathlib.Path("core/base"), pathlib.Path("core/include")):
+            shutil.copytree(ROOT / part, self.folder / part)
+        self.sources = [*sorted(path.relative_to(self.folder) for part in (CORE, TESTS)
+                                for path in (self.folder / part).glob("*.cc")), *BASE]
+        self.program = self.folder / "simulation"
+        for source in self.sources:
+            self.compile(source)
+
+    def compile(self, source):
+        subprocess.run([self.compiler, "-std=c++20", "-O1", "-w", "-I.", "-Icore/include", "-c", source,
+                        "-o", self.object(source)], cwd=self.folder, check=True)
+
+    @staticmethod
+    def object(source):
+        return str(source).replace("/", "_") + ".o"
+
+    def link(self):
+        subprocess.run([self.compiler, *map(self.object, self.sources), "-o", self.program, *flags()],
+                       cwd=self.folder, check=True)
+
+    def dies(self, seconds):
+        """Whether a history of this build breaks an invariant within the time."""
+        end, seed = time.monotonic() + seconds, 1
+        while time.monotonic() < end:
+            environment = dict(os.environ, SOFTLOOKUP_SEED=str(seed), SOFTLOOKUP_HISTORIES="500")
+            try:
+                ran = subprocess.run([self.program], env=environment, capture_output=True, text=True, check=False,
+                                     timeout=max(1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                return None
+            if ran.returncode != 0:
+                lines = [line.strip() for line in ran.stdout.splitlines() if "Actual:" in line]
+                return lines[0] if lines else f"exit {ran.returncode}: {ran.stderr[-200:].strip()}"
+            seed += 500
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="clang++")
+    parser.add_argument("--only", default="", help="mutants whose name has this text")
+    parser.add_argument("--seconds", type=float, default=60)
+    arguments = parser.parse_args()
+    living = []
+    with tempfile.TemporaryDirectory() as folder:
+        build = Build(folder, arguments.compiler)
+        for mutant in (each for each in MUTANTS if arguments.only in each.name):
+            path = build.folder / mutant.path
+            text = path.read_text()
+            if text.count(mutant.before) != 1:
+                sys.exit(f"{mutant.name}: its text is in {mutant.path} {text.count(mutant.before)} times, not once")
+            path.write_text(text.replace(mutant.before, mutant.after))
+            build.compile(mutant.path)
+            build.link()
+            begin = time.monotonic()
+            why = build.dies(arguments.seconds)
+            print(f"{'dies' if why else 'LIVES'} after {time.monotonic() - begin:.1f} s: {mutant.name}: {why or ''}",
+                  flush=True)
+            if not why:
+                living.append(mutant.name)
+            path.write_text(text)
+            build.compile(mutant.path)
+    sys.exit(1 if living else 0)
+
+
+if __name__ == "__main__":
+    main()
