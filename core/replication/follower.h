@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "core/replication/entry_store.h"
-#include "core/replication/etcd.h"
+#include "softlookup/etcd.h"
 #include "core/replication/group_records.h"
 #include "core/replication/peers.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/clock.h"
-#include "core/replication/etcd.h"
+#include "softlookup/etcd.h"
 
 namespace softlookup {
 

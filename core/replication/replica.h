@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/replication/entry_store.h"
-#include "core/replication/etcd.h"
+#include "softlookup/etcd.h"
 #include "core/replication/follower.h"
 #include "core/replication/group_records.h"
 #include "core/replication/lease_keeper.h"

@@ -24,7 +24,7 @@ CORE_EDGES = {
     "parallel": ("base",),
     "memory": ("include", "base"),
     "storage": ("include", "base"),
-    "replication": ("base",),
+    "replication": ("include", "base"),
     "attention": ("include", "kernels", "parallel", "base"),
     "scheduler": ("attention", "parallel", "base"),
     "store": ("include", "attention/positioned_block.h", "memory", "kernels", "base"),

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "core/replication/etcd.h"
+#include "softlookup/etcd.h"
 #include "tests/core/replication/event_loop.h"
 
 namespace softlookup::testing {

@@ -1,0 +1,362 @@
+#include "server/cluster/etcd_client.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+
+namespace softlookup::server {
+namespace {
+
+namespace pb = etcdserverpb;
+
+// The members of etcd refuse pings that come more often than every 5 s.
+constexpr int kKeepaliveMilliseconds = 10'000;
+constexpr int kKeepaliveTimeoutMilliseconds = 3'000;
+constexpr int kReconnectMillisecondsMax = 1'000;
+constexpr absl::Duration kRewatchInterval = absl::Seconds(1);
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& endpoint,
+                                           const EtcdOptions& options) {
+  grpc::ChannelArguments arguments;
+  // Otherwise channels to one member share a connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMillisecondsMax);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(endpoint, options.credentials, arguments);
+}
+
+pb::RequestOp Read(const std::string& key) {
+  pb::RequestOp op;
+  op.mutable_request_range()->set_key(key);
+  return op;
+}
+
+pb::TxnRequest RequestOf(const EtcdTxn& txn) {
+  pb::TxnRequest request;
+  for (const EtcdCompare& compare : txn.compares) {
+    pb::Compare& added = *request.add_compare();
+    added.set_result(pb::Compare::EQUAL);
+    added.set_key(compare.key);
+    if (compare.value.has_value()) {
+      added.set_target(pb::Compare::VALUE);
+      added.set_value(*compare.value);
+    } else {
+      added.set_target(pb::Compare::VERSION);
+      added.set_version(0);  // That of a key which is absent.
+    }
+  }
+  for (const EtcdPut& put : txn.puts) {
+    pb::PutRequest& added = *request.add_success()->mutable_request_put();
+    added.set_key(put.key);
+    added.set_value(put.value);
+    added.set_lease(put.lease);
+  }
+  for (const std::string& key : txn.reads) {
+    *request.add_success() = Read(key);
+    *request.add_failure() = Read(key);
+  }
+  return request;
+}
+
+absl::StatusOr<EtcdTxnResult> ResultOf(const pb::TxnResponse& response, std::size_t put_count,
+                                       const std::vector<std::string>& reads) {
+  const std::size_t skipped = response.succeeded() ? put_count : 0;
+  if (static_cast<std::size_t>(response.responses_size()) != skipped + reads.size()) {
+    return absl::InternalError("etcd's answer has another number of results than was asked for");
+  }
+  EtcdTxnResult result{.succeeded = response.succeeded()};
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const pb::RangeResponse& range =
+        response.responses(static_cast<int>(skipped + i)).response_range();
+    if (range.kvs_size() > 1 || (range.kvs_size() == 1 && range.kvs(0).key() != reads[i])) {
+      return absl::InternalError("etcd's answer has another key than was asked for");
+    }
+    result.values.push_back(range.kvs_size() == 0 ? std::nullopt
+                                                  : std::optional(range.kvs(0).value()));
+  }
+  return result;
+}
+
+}  // namespace
+
+struct EtcdClient::Member {
+  Member(const std::string& endpoint, const EtcdOptions& options)
+      : kv(OpenChannel(endpoint, options)), leases(OpenChannel(endpoint, options)) {}
+
+  pb::KV::Stub kv;
+  // Leases and the watch have a connection of their own, so that transactions do not hold them up.
+  struct LeasesAndWatch {
+    explicit LeasesAndWatch(const std::shared_ptr<grpc::Channel>& channel)
+        : lease(channel), watch(channel) {}
+    pb::Lease::Stub lease;
+    pb::Watch::Stub watch;
+  } leases;
+};
+
+// The contexts of the calls in progress. Thread-safe.
+class EtcdClient::CallSet {
+ public:
+  // Cancels the call at once if CancelAll() was called.
+  void Add(grpc::ClientContext& context) {
+    absl::MutexLock lock(&mutex_);
+    contexts_.insert(&context);
+    if (cancelled_) context.TryCancel();
+  }
+  void Remove(grpc::ClientContext& context) {
+    absl::MutexLock lock(&mutex_);
+    contexts_.erase(&context);
+  }
+  // Cancels all calls, and waits until they are removed.
+  void CancelAll() {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    for (grpc::ClientContext* context : contexts_) context->TryCancel();
+    mutex_.Await(absl::Condition(
+        +[](std::set<grpc::ClientContext*>* contexts) { return contexts->empty(); }, &contexts_));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A stream on which one lease is kept alive once. Deletes itself.
+class EtcdClient::KeepAliveStream final
+    : public grpc::ClientBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse> {
+ public:
+  using Done = absl::AnyInvocable<void(const grpc::Status&, const pb::LeaseKeepAliveResponse&)>;
+
+  KeepAliveStream(std::int64_t lease, std::shared_ptr<CallSet> calls, Done done)
+      : calls_(std::move(calls)), done_(std::move(done)) {
+    request_.set_id(lease);
+  }
+
+  grpc::ClientContext& context() { return context_; }
+  void Start(pb::Lease::Stub& stub) {
+    calls_->Add(context_);
+    stub.async()->LeaseKeepAlive(&context_, this);
+    StartRead(&response_);
+    StartWrite(&request_);
+    StartCall();
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    has_answer_ = ok;
+    // There is nothing more to say. The member would keep the stream.
+    context_.TryCancel();
+  }
+  void OnDone(const grpc::Status& status) override {
+    done_(has_answer_ ? grpc::Status::OK : status, response_);
+    calls_->Remove(context_);
+    delete this;
+  }
+
+  const std::shared_ptr<CallSet> calls_;
+  Done done_;
+  grpc::ClientContext context_;
+  pb::LeaseKeepAliveRequest request_;
+  pb::LeaseKeepAliveResponse response_;
+  bool has_answer_ = false;
+};
+
+// A stream that hears of the changes of one key. Deletes itself.
+class EtcdClient::WatchStream final
+    : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchResponse> {
+ public:
+  // `on_change` and `on_end` are called on gRPC's threads.
+  WatchStream(const std::string& key, std::shared_ptr<CallSet> calls,
+              absl::AnyInvocable<void()> on_change, absl::AnyInvocable<void()> on_end)
+      : calls_(std::move(calls)), on_change_(std::move(on_change)), on_end_(std::move(on_end)) {
+    request_.mutable_create_request()->set_key(key);
+  }
+
+  grpc::ClientContext& context() { return context_; }
+  void Start(pb::Watch::Stub& stub) {
+    calls_->Add(context_);
+    stub.async()->Watch(&context_, this);
+    StartRead(&response_);
+    StartWrite(&request_);
+    StartCall();
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    if (response_.canceled()) return context_.TryCancel();
+    if (response_.created() || response_.events_size() > 0) on_change_();
+    StartRead(&response_);
+  }
+  void OnDone(const grpc::Status&) override {
+    on_end_();
+    calls_->Remove(context_);
+    delete this;
+  }
+
+  const std::shared_ptr<CallSet> calls_;
+  absl::AnyInvocable<void()> on_change_, on_end_;
+  grpc::ClientContext context_;
+  pb::WatchRequest request_;
+  pb::WatchResponse response_;
+};
+
+EtcdClient::EtcdClient(EtcdOptions options, Post post)
+    : options_(std::move(options)), post_(std::move(post)), calls_(std::make_shared<CallSet>()) {
+  for (const std::string& endpoint : options_.endpoints) {
+    members_.push_back(std::make_unique<Member>(endpoint, options_));
+  }
+}
+
+EtcdClient::~EtcdClient() {
+  alive_.reset();
+  calls_->CancelAll();
+}
+
+void EtcdClient::Run(EtcdTxn txn, Callback<EtcdTxnResult> done) {
+  Call<pb::TxnRequest, pb::TxnResponse, EtcdTxnResult>(
+      RequestOf(txn),
+      [this](auto... arguments) { member().kv.async()->Txn(std::move(arguments)...); },
+      [put_count = txn.puts.size(), reads = txn.reads](const pb::TxnResponse& response) {
+        return ResultOf(response, put_count, reads);
+      },
+      std::move(done));
+}
+
+void EtcdClient::GrantLease(absl::Duration ttl, Callback<std::int64_t> done) {
+  pb::LeaseGrantRequest request;
+  request.set_ttl(absl::ToInt64Seconds(absl::Ceil(ttl, absl::Seconds(1))));
+  Call<pb::LeaseGrantRequest, pb::LeaseGrantResponse, std::int64_t>(
+      request,
+      [this](auto... arguments) {
+        member().leases.lease.async()->LeaseGrant(std::move(arguments)...);
+      },
+      [](const pb::LeaseGrantResponse& response) -> absl::StatusOr<std::int64_t> {
+        if (!response.error().empty() || response.id() == 0) {
+          return absl::UnavailableError(absl::StrCat("etcd gives no lease: ", response.error()));
+        }
+        return response.id();
+      },
+      std::move(done));
+}
+
+void EtcdClient::KeepAlive(std::int64_t lease, Callback<bool> done) {
+  auto* const stream = new KeepAliveStream(
+      lease, calls_,
+      [this, lease, post = PosterIfAlive(), done = std::move(done)](
+          const grpc::Status& status, const pb::LeaseKeepAliveResponse& response) mutable {
+        post([this, lease, status, response, done = std::move(done)]() mutable {
+          const absl::Status checked = Check(status, response.header());
+          if (!checked.ok()) return done(checked);
+          done(response.id() == lease && response.ttl() > 0);
+        });
+      });
+  Prepare(stream->context(), options_.call_timeout);
+  Member& asked = member();
+  // Another member the next time. A member that is cut off answers as if the lease were alive.
+  ++next_;
+  stream->Start(asked.leases.lease);
+}
+
+void EtcdClient::RevokeLease(std::int64_t lease) {
+  pb::LeaseRevokeRequest request;
+  request.set_id(lease);
+  Call<pb::LeaseRevokeRequest, pb::LeaseRevokeResponse, bool>(
+      request,
+      [this](auto... arguments) {
+        member().leases.lease.async()->LeaseRevoke(std::move(arguments)...);
+      },
+      [](const pb::LeaseRevokeResponse&) -> absl::StatusOr<bool> { return true; },
+      [](const absl::StatusOr<bool>&) {});
+}
+
+void EtcdClient::Watch(std::string key, absl::AnyInvocable<void()> on_change) {
+  watched_key_ = std::move(key);
+  on_change_ = std::move(on_change);
+  Tick();
+}
+
+void EtcdClient::Tick() {
+  if (watching_ || on_change_ == nullptr || absl::Now() < next_watch_) return;
+  watching_ = true;
+  next_watch_ = absl::Now() + kRewatchInterval;
+  const auto posts = [this](void (EtcdClient::*act)()) {
+    return [this, post = PosterIfAlive(), act] { post([this, act] { (this->*act)(); }); };
+  };
+  auto* const stream = new WatchStream(watched_key_, calls_, posts(&EtcdClient::OnChange),
+                                       posts(&EtcdClient::OnWatchEnd));
+  Prepare(stream->context(), absl::InfiniteDuration());
+  stream->Start(member().leases.watch);
+}
+
+void EtcdClient::OnChange() { on_change_(); }
+
+void EtcdClient::OnWatchEnd() {
+  watching_ = false;
+  ++next_;
+}
+
+EtcdClient::Member& EtcdClient::member() { return *members_[next_ % members_.size()]; }
+
+void EtcdClient::Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
+  if (timeout != absl::InfiniteDuration()) {
+    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  }
+  // A member that hears of no leader refuses the call, instead of keeping it.
+  context.AddMetadata("hasleader", "true");
+}
+
+template <typename Request, typename Response, typename Result, typename Start>
+void EtcdClient::Call(Request request, Start start,
+                      absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read,
+                      Callback<Result> done) {
+  // gRPC's callback must be copyable.
+  struct State {
+    grpc::ClientContext context;
+    Request request;
+    Response response;
+    absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read;
+    Callback<Result> done;
+  };
+  const auto state = std::make_shared<State>();
+  state->request = std::move(request);
+  state->read = std::move(read);
+  state->done = std::move(done);
+  Prepare(state->context, options_.call_timeout);
+  calls_->Add(state->context);
+  start(&state->context, &state->request, &state->response,
+        std::function<void(grpc::Status)>(
+            [this, state, post = PosterIfAlive(), calls = calls_](const grpc::Status& status) {
+              post([this, state, status] {
+                const absl::Status checked = Check(status, state->response.header());
+                state->done(checked.ok() ? state->read(state->response)
+                                         : absl::StatusOr<Result>(checked));
+              });
+              calls->Remove(state->context);
+            }));
+}
+
+absl::Status EtcdClient::Check(const grpc::Status& status, const pb::ResponseHeader& header) {
+  if (!status.ok()) {
+    ++next_;
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                        absl::StrCat("etcd: ", status.error_message()));
+  }
+  if (cluster_id_ == 0) cluster_id_ = header.cluster_id();
+  if (header.cluster_id() == cluster_id_) return absl::OkStatus();
+  ++next_;
+  return absl::FailedPreconditionError(
+      "etcd: a member of another cluster has answered; the endpoints name members of two clusters");
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,102 @@
+#ifndef SOFTLOOKUP_SERVER_CLUSTER_ETCD_CLIENT_H_
+#define SOFTLOOKUP_SERVER_CLUSTER_ETCD_CLIENT_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/cluster/etcd/etcd.grpc.pb.h"
+#include "softlookup/etcd.h"
+
+namespace softlookup::server {
+
+struct EtcdOptions {
+  std::vector<std::string> endpoints;  // HOST:PORT of the members; at least one.
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+  absl::Duration call_timeout = absl::Seconds(2);
+};
+
+// A client of an etcd of version 3.4 or later. The functions of Etcd must be called on one thread,
+// on which `post` has tasks run one after another.
+//
+// A call goes to one member. After an error the next call goes to the next member, and this one is
+// not sent again: the caller knows whether it may be. Leases and watches have connections of their
+// own, so that large transactions do not hold them up. Each call asks for a member that hears of a
+// leader.
+class EtcdClient final : public Etcd {
+ public:
+  // Called on any thread, also on several at once.
+  using Post = absl::AnyInvocable<void(absl::AnyInvocable<void()>) const>;
+
+  EtcdClient(EtcdOptions options, Post post);
+  // Ends all calls and waits until gRPC is done with them. No callback runs afterwards. Must be
+  // called on the thread of the tasks, or when it runs no task.
+  ~EtcdClient() override;
+
+  void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override;
+  void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) override;
+  void KeepAlive(std::int64_t lease, Callback<bool> done) override;
+  void RevokeLease(std::int64_t lease) override;
+
+  // Calls `on_change` after each change of `key`, and each time when the watch was begun anew,
+  // since changes before were missed. A watch can be silent for long, so the caller must also look
+  // from time to time. Only one key can be watched.
+  void Watch(std::string key, absl::AnyInvocable<void()> on_change);
+  // Begins the watch anew if it has ended. Call it several times a second.
+  void Tick();
+
+ private:
+  class CallSet;
+  class KeepAliveStream;
+  class WatchStream;
+  struct Member;
+
+  void OnChange();
+  void OnWatchEnd();
+  // The member that the next call goes to.
+  Member& member();
+  // Sets the deadline of a call, and what all calls have.
+  void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
+  // Makes a call of `start`, with a request, and passes `read` the answer, or an error.
+  template <typename Request, typename Response, typename Result, typename Start>
+  void Call(Request request, Start start,
+            absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read,
+            Callback<Result> done);
+  // Returns a function that gRPC's threads may call while a call is in progress. It has a task run
+  // on the caller's thread, unless this is gone by then.
+  auto PosterIfAlive() {
+    return [this, alive = std::weak_ptr(alive_)](absl::AnyInvocable<void()> task) {
+      post_([alive, task = std::move(task)]() mutable {
+        if (!alive.expired()) task();
+      });
+    };
+  }
+  // Returns an error for a status that is not OK, and for a header of another cluster. After an
+  // error the next call goes to the next member.
+  absl::Status Check(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
+
+  const EtcdOptions options_;
+  const Post post_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::size_t next_ = 0;
+  std::uint64_t cluster_id_ = 0;  // Of the first answer.
+  // Calls in progress, which the destructor ends.
+  const std::shared_ptr<CallSet> calls_;
+
+  std::string watched_key_;
+  absl::AnyInvocable<void()> on_change_;
+  bool watching_ = false;
+  absl::Time next_watch_ = absl::InfinitePast();
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_CLUSTER_ETCD_CLIENT_H_

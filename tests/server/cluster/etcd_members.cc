@@ -1,0 +1,61 @@
+#include "tests/server/cluster/etcd_members.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/testing/child_process.h"
+
+namespace softlookup::testing {
+namespace {
+
+// etcd makes a socket's file in its working directory, and wants a number behind the colon.
+std::string ClientSocket(int member) { return absl::StrCat("localhost:", member + 1); }
+std::string PeerSocket(int member) { return absl::StrCat("localhost:", 101 + member); }
+
+}  // namespace
+
+EtcdMembers::EtcdMembers(int count) : processes_(count) {
+  for (int member = 0; member < count; ++member) {
+    endpoints_.push_back(absl::StrCat("unix:", directory_.path(), "/", ClientSocket(member)));
+  }
+  for (int member = 0; member < count; ++member) Start(member);
+}
+
+EtcdMembers::~EtcdMembers() {
+  for (std::size_t member = 0; member < processes_.size(); ++member) {
+    Kill(static_cast<int>(member));
+  }
+}
+
+void EtcdMembers::Kill(int member) {
+  pid_t& process = processes_[member];
+  if (process == 0) return;
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
+  process = 0;
+}
+
+void EtcdMembers::Start(int member) {
+  std::vector<std::string> cluster;
+  for (std::size_t each = 0; each < processes_.size(); ++each) {
+    cluster.push_back(absl::StrCat("m", each, "=unix://", PeerSocket(static_cast<int>(each))));
+  }
+  const std::string client = absl::StrCat("unix://", ClientSocket(member));
+  const std::string peer = absl::StrCat("unix://", PeerSocket(member));
+  const std::string command = absl::StrCat(
+      "cd ", directory_.path(), " && rm -f ", ClientSocket(member), " ", PeerSocket(member),
+      " && exec etcd --name m", member, " --data-dir m", member, " --listen-client-urls ", client,
+      " --advertise-client-urls ", client, " --listen-peer-urls ", peer,
+      " --initial-cluster-token ", directory_.path(), " --initial-advertise-peer-urls ", peer,
+      " --initial-cluster ", absl::StrJoin(cluster, ","), " --logger zap --log-level error >>m",
+      member, ".log 2>&1");
+  processes_[member] = StartChild({"/bin/sh", "-c", command}, {});
+}
+
+void EtcdMembers::Freeze(int member) { kill(processes_[member], SIGSTOP); }
+
+void EtcdMembers::Thaw(int member) { kill(processes_[member], SIGCONT); }
+
+}  // namespace softlookup::testing
