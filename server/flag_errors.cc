@@ -1,8 +1,12 @@
 #include "server/flag_errors.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
@@ -112,6 +116,18 @@ std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
   return absl::StrCat(path, ": unknown setting ", setting, Suggestion(app, setting, ""));
 }
 
+// Returns the error about the configuration file, which CLI11 could not read.
+std::string UnreadableConfig(const CLI::App& app) {
+  const std::string path = ConfigPath(app);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::StrCat("--config: ", path, " is a directory");
+  }
+  errno = 0;
+  const std::ifstream file(path);
+  return absl::StrCat("--config: cannot read ", path, ": ", std::strerror(errno));
+}
+
 // Returns the error about one of the arguments in `unknown`. `unknown` has the arguments that CLI11
 // did not know, at least one.
 std::string UnknownArgument(const CLI::App& app, std::vector<std::string> unknown) {
@@ -156,6 +172,7 @@ std::string Described(const CLI::App& app, const CLI::ParseError& error,
       absl::ConsumePrefix(&setting, "INI was not able to parse ")) {
     return UnknownSetting(app, setting);
   }
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return UnreadableConfig(app);
   if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
     return UnknownArgument(app, unknown);
   }

@@ -75,7 +75,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
     float number;
     if (!absl::SimpleAtof(field, &number) || !std::isfinite(number)) {
       return UsageError(absl::StrCat("--query ", literal, ": \"", field,
-                                     "\" is not a finite number; commas separate numbers"));
+                                     "\" is not a finite number; commas separate numbers, and "
+                                     "--queries takes a file"));
     }
     queries->data.push_back(number);
     ++count;
