@@ -62,7 +62,8 @@ void AddAddresses(CLI::App& app, Flags& flags) {
       ->transform(address);
 }
 
-// Parsing stores the value of --ephemeral, which has no field in Flags, in `is_ephemeral`.
+// When `app` parses, it writes the value of --ephemeral, which has no field in Flags, to
+// `is_ephemeral`.
 void AddDirectories(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   app.add_option("--data-dir", flags.data_dir,
                  "Directory of all stores' data, for one server at a time");
@@ -243,7 +244,7 @@ void AddMemoryLimits(CLI::App& app, Flags& flags) {
       ->transform(ByteSize(/*min=*/0, kMax));
 }
 
-// Parsing then writes the values to `flags` and `is_ephemeral`.
+// Adds all flags to `app`. When `app` parses, it writes their values to `flags` and `is_ephemeral`.
 void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddAddresses(app, flags);
   AddDirectories(app, flags, is_ephemeral);
@@ -258,9 +259,9 @@ void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
 }
 
 // Returns the arguments for CLI11: those of the environment, then those of the command line, all in
-// reverse order. If a flag occurs twice, CLI11 takes the
-// last one, so the command line overrides the environment. If CLI11 itself read the variables, the
-// --config file would override them.
+// reverse order. CLI11 reads them from the back. If a flag occurs twice, CLI11 takes the one that
+// it reads last, so the command line overrides the environment. If CLI11 itself read the variables,
+// the --config file would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments = EnvironmentArguments(app);
   arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);

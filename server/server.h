@@ -59,11 +59,12 @@ class Server {
   // the audit log.
   void Reload();
 
-  // Refuses new connections, and new calls except health checks. Ends the streams, except ReadRows:
-  // each answers the messages that it has read, then ends. Ends lookups that wait for a revision,
-  // calls whose first message has not come, and the compaction in progress. Lets the other calls in
-  // progress end for up to `grace`, then cancels the rest. Returns once all calls are over. A call
-  // that makes a backup is over only when the backup has ended.
+  // Refuses new connections, and new calls except health checks. Ends all streams but those of
+  // ReadRows, each once it has answered the messages that it has read. Ends lookups that wait for a
+  // revision, calls whose first message has not come, and the compaction and the restore in
+  // progress. Lets the other calls in progress end for up to `grace`, then cancels the rest.
+  // Returns once all calls are over. A call that makes a backup is over only when the backup has
+  // ended.
   void Stop(absl::Duration grace);
 
  private:

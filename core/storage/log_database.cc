@@ -21,7 +21,8 @@ namespace {
 
 // Shortest time between two attempts to make the reserve.
 constexpr absl::Duration kReserveInterval = absl::Seconds(30);
-// Longest time after which a write looks whether there is room to compact tables.
+// A write looks again whether there is room to compact tables once this time has passed, or tables
+// have changed.
 constexpr absl::Duration kRoomInterval = absl::Seconds(10);
 
 }  // namespace
@@ -73,7 +74,7 @@ absl::Status LogDatabase::OpenToWrite() {
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
       OpenDatabase(Options(), directory_, synced_sequence_);
   if (IsFullDiskError(db.status())) {
-    // Stores that are on a full disk can be read, and can be deleted.
+    // Opens it so that stores on a full disk can still be read and deleted.
     reserve_.Release();
     if (const rocksdb::Status status = SyncLogFiles(*env_, directory_); !status.ok()) {
       return UnavailableError(absl::StrCat("cannot sync the data directory ", directory_), status);

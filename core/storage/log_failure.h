@@ -35,7 +35,8 @@ class LogFailure {
   // Call this while is_full_disk(), when the log was opened again or could not be. `found` is the
   // number of the last change that the opened log has, or why it could not be opened. `committed`
   // is the number of the last change that was committed. If the two differ, the log does not have
-  // exactly what was acknowledged, and takes no more changes.
+  // exactly what was acknowledged, and takes no more changes. If the log could not be opened,
+  // UNAVAILABLE changes nothing. After any other error, the log takes no more changes.
   void OnReopened(const absl::StatusOr<std::uint64_t>& found, std::uint64_t committed);
 
  private:

@@ -95,8 +95,9 @@ void Reclaimer::Run() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || (db_ != nullptr && has_news_);
   };
-  // Without this, the thread would fill the disk again and again: the log is opened anew after a
-  // full disk, and what is deleted is still there.
+  // Whether Free() ended for want of room, and nothing was deleted since. Without this, the thread
+  // would fill the disk again and again: the log is opened anew after a full disk, and what is
+  // deleted is still there.
   bool has_run_out_of_room = false;
   for (;;) {
     rocksdb::DB* db = nullptr;

@@ -62,7 +62,7 @@ class Reclaimer {
   // attached later, the reclaimer compacts none.
   bool has_found_damage() const { return has_found_damage_; }
   // Returns about how many bytes of tables the deleted records take that the thread knows of and
-  // has not freed. They are as large as they were when the thread took notice of them.
+  // has not freed. Each counts with the bytes that it took when the thread took notice of it.
   std::uint64_t deleted_bytes() const { return deleted_bytes_; }
 
   // Drops the tables whose keys all are in one range of `deleted`, and leaves the rest to the
@@ -83,15 +83,17 @@ class Reclaimer {
   // Compacts what deleted_ has, or else writes the write buffers to tables, if that pays and there
   // is room. Compaction must be allowed.
   rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
-  // Returns the most bytes that Compact() of `ranges` writes before it removes what it read.
-  // Compact() writes at most all records that are not deleted, those of the write buffers twice.
-  // Without `ranges`, returns about how many bytes of tables the write buffers become.
+  // Returns about how many bytes Compact() of `ranges` writes, at most, before it removes the
+  // tables that it read. It writes at most all records that are not deleted, and those of the write
+  // buffers twice. Without `ranges`, returns about how many bytes of tables the write buffers
+  // become.
   std::uint64_t BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
   // Writes the write buffers to tables, and compacts the tables that have records in `ranges`.
   // Clears deleted_ if all of that succeeds. Reads the records in `ranges` before the compaction.
   // If one is damaged, compacts nothing and calls StopCompaction().
   rocksdb::Status Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
-  // Compacts the tables that have records in `range`, unless they have few bytes of such records.
+  // Compacts the tables that have records in `range`, unless these records take fewer bytes than
+  // kTableBlockBytes.
   rocksdb::Status CompactRange(rocksdb::DB& db, const KeyRange& range);
   void StopCompaction(rocksdb::DB& db);
 
