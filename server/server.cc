@@ -64,7 +64,7 @@ ConnectionBounds ConnectionBoundsOf(const Flags& flags, std::size_t connections_
           .keepalive = absl::Seconds(flags.keepalive_seconds)};
 }
 
-// Who gets what is in the certificates and the auth file, and counts their changes.
+// Gets the contents of the certificates and of the auth file, and counts their changes.
 struct SecurityUser {
   std::function<void(TlsConfig)> use_tls;
   std::function<void(std::shared_ptr<const AuthRules>)> use_rules;
@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<GrpcPort>> ListenForGrpc(const Flags& flags,
       "say --insecure if everybody on that network may do everything"));
 }
 
-// Checks that the data directory is one, or can become one. Warns if it becomes one.
+// Checks that `flags.data_dir` is a data directory, or can become one. Warns if it will become one.
 absl::Status CheckDataDirectory(const Flags& flags) {
   if (flags.data_dir.empty()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(

@@ -56,8 +56,8 @@ void KeepNamesOf(Call& call, grpc::ByteBuffer& bytes) {
   }
 }
 
-// Returns what keeps the names in a request of `method`, if the method changes a store as a whole.
-// Null for other methods.
+// Returns the function that keeps the names in a request of `method`, if the method changes a store
+// as a whole. Null for other methods.
 DeniedCall::KeepNames NameKeeperOf(Method method) {
   switch (method) {
     case Method::kCreateStore:
