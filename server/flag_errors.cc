@@ -43,7 +43,8 @@ bool IsAmong(const std::vector<std::string>& arguments, absl::string_view name) 
 // A line of the configuration file.
 struct ConfigLine {
   std::size_t number = 0;
-  // The setting's name, without quotes and dashes. For a "[section]", the whole line.
+  // The setting's name, without quotes and without dashes in front. For a "[section]", the whole
+  // line.
   std::string name;
   std::string text;  // The whole line, without white space around it.
 };
@@ -72,8 +73,8 @@ std::vector<ConfigLine> ReadConfig(const std::string& path) {
   return lines;
 }
 
-// Whether the line's value begins with a quote that no other one closes. It would be taken for a
-// part of the value.
+// Whether the line's value begins with a quote that no other one closes. CLI11 would take that
+// quote for a part of the value.
 bool HasOpenQuote(const ConfigLine& line) {
   const std::size_t equals = line.text.find('=');
   if (equals == std::string::npos) return false;

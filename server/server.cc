@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<GrpcPort>> ListenForGrpc(const Flags& flags,
       "say --insecure if everybody on that network may do everything"));
 }
 
-// Checks that the data directory is one, or can become one. Warns if it becomes one.
+// Checks that `flags.data_dir` is a data directory, or can become one. Warns if it will become one.
 absl::Status CheckDataDirectory(const Flags& flags) {
   if (flags.data_dir.empty()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(

@@ -337,7 +337,7 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->needs(ids);
   command
       ->add_option("--labels", flags->labels,
-                   "File with one line per row: labels between commas; a quoted one is JSON "
+                   "File with one line per row: its labels, comma-separated; a quoted one is JSON "
                    "(default: no labels)")
       ->type_name("FILE");
   command
