@@ -102,7 +102,8 @@ absl::Status CheckCols(absl::string_view field, const MatrixView& matrix,
   if (matrix.cols == dim) return absl::OkStatus();
   return MakeError(
       reasons::kShapeMismatch,
-      absl::StrCat(field, ": ", matrix.cols, " columns, but the store's ", dim_name, " is ", dim),
+      absl::StrCat(field, ": ", matrix.cols, matrix.cols == 1 ? " column" : " columns",
+                   ", but the store's ", dim_name, " is ", dim),
       {{"field", std::string(field)}});
 }
 

@@ -263,7 +263,7 @@ TEST_F(ImportExportTest, ServersErrorIsGivenTheRowOfTheFile) {
   EXPECT_THAT(outcome.error, HasSubstr("a live row has the id 2"));
   EXPECT_THAT(outcome.error,
               HasSubstr("; that is row 4 (from 0) of the input, line 5 of " + ids.path() +
-                        "; --on-conflict can skip such rows or replace the old ones"));
+                        "; --on-conflict can skip such rows, or replace the old ones and their labels"));
 
   const TemporaryFile labels("labels.txt", "\n\n\n" + std::string(65, 'x') + "\n\n");
   EXPECT_THAT(Import("a", {"--labels", labels.path()}).error,
