@@ -332,8 +332,8 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
           ->type_name("FILE");
   command
       ->add_option("--on-conflict", flags->on_conflict,
-                   "If a row of the store has the id: fail (default), skip the new row, or replace "
-                   "the old one and its labels by the new one's")
+                   "If a row has the id: fail (default), skip the new row, or replace the old one "
+                   "and its labels")
       ->check(CLI::IsMember(Words<v1::OnConflict>()))
       ->needs(ids);
   command
