@@ -85,7 +85,7 @@ absl::Status LogDatabase::OpenToWrite() {
   SOFTLOOKUP_RETURN_IF_ERROR(db.status());
   UseDatabase(*std::move(db));
   last_sequence_ = db_->GetLatestSequenceNumber();
-  if (on_full_disk_) failure_.OnTooLittleRoom(FreeBytes(*env_, directory_), kRoomToReopen);
+  if (on_full_disk_) failure_.OnTooLittleRoom(RoomNow());
   return absl::OkStatus();
 }
 
@@ -196,7 +196,7 @@ absl::Status LogDatabase::WriteOnFullDisk(rocksdb::WriteBatch& changes) {
     }
     status = WriteToOpen(changes, Sync::kYes);
     if (status.ok()) {
-      failure_.OnTooLittleRoom(FreeBytes(*env_, directory_), kRoomToReopen);
+      failure_.OnTooLittleRoom(RoomNow());
       break;
     }
   }
@@ -208,9 +208,16 @@ void LogDatabase::MarkSynced() {
   has_unsynced_ = false;
 }
 
+LogFailure::Room LogDatabase::RoomNow() const {
+  return {.free_bytes = FreeBytes(*env_, directory_),
+          .needed_bytes = kRoomToReopen,
+          .deleted_bytes = reclaimer_->deleted_bytes(),
+          .needed_to_reclaim_bytes = reclaimer_->needed_bytes()};
+}
+
 void LogDatabase::ReopenIfThereIsRoom() {
-  const std::uint64_t room = FreeBytes(*env_, directory_);
-  if (room < kRoomToReopen) return failure_.OnTooLittleRoom(room, kRoomToReopen);
+  const LogFailure::Room room = RoomNow();
+  if (room.free_bytes < room.needed_bytes) return failure_.OnTooLittleRoom(room);
   if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
   Reopen(/*on_full_disk=*/false);
   mutex_.Unlock();

@@ -104,6 +104,7 @@ class LogDatabase {
   // from beginning. A compaction without room fills the disk, and then no write is taken. db_ must
   // not change meanwhile.
   void LetCompactWhereThereIsRoom();
+  LogFailure::Room RoomNow() const;
   // Opens the database again, unless there is too little room or another thread uses it. After a
   // write that had no room, RocksDB's state in RAM cannot be relied on. The state that it reads
   // from disk when it opens the database can be.

@@ -65,6 +65,10 @@ class Reclaimer {
   // has not freed. Each counts with the bytes that it took when the thread took notice of it.
   std::uint64_t deleted_bytes() const { return deleted_bytes_; }
 
+  // Returns about how many bytes must be free so that the thread can free deleted_bytes(). 0 if
+  // that does not wait for room.
+  std::uint64_t needed_bytes() const { return needed_bytes_; }
+
   // Drops the tables whose keys all are in one range of `deleted`, and leaves the rest to the
   // thread. Call this right after a write that deletes all records in `deleted`, before any other
   // write. A database must be attached. Returns the error of DropTables(), and sets
@@ -103,6 +107,7 @@ class Reclaimer {
   std::atomic<bool> cancelled_{false};  // Ends what the thread does.
   std::atomic<bool> has_found_damage_{false};
   std::atomic<std::uint64_t> deleted_bytes_{0};  // Of deleted_, after the thread's last work.
+  std::atomic<std::uint64_t> needed_bytes_{0};   // Room that the thread's last work lacked.
 
   DeletedRanges deleted_{kRangesMax};  // Only the thread uses it.
 
