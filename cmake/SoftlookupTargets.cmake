@@ -51,13 +51,14 @@ function(softlookup_tell_tsan program)
 endfunction()
 
 # softlookup_test(NAME SOURCES ... DEPENDS targets ... [LABELS ...] [SHARDS count] [TIMEOUT seconds]
-#   [ENVIRONMENT ...])
+#   [COST seconds] [ENVIRONMENT ...])
 # Every TEST becomes a ctest of its own, found on the machine that runs it. With SHARDS, the program
 # becomes `count` ctests instead, NAME.1 and so on, each a process that runs its part of all TESTs:
 # for hundreds of tests that take less time than a process takes to start. ENVIRONMENT entries reach
-# the test as NAME=VALUE. The target LABEL_tests builds all tests of a label.
+# the test as NAME=VALUE. Tests of a larger COST start before others. The target LABEL_tests builds all
+# tests of a label.
 function(softlookup_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS;COST" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
     if(SOFTLOOKUP_SANITIZE)
@@ -89,6 +90,10 @@ function(softlookup_test name)
     return()
   endif()
   # Listing them takes a busy machine a while, above all under a sanitizer.
+  set(cost)
+  if(ARG_COST)
+    set(cost COST ${ARG_COST})
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}" ${cost})
 endfunction()

@@ -30,7 +30,7 @@ std::string NameOfVariable(const std::string& flag) {
   return absl::AsciiStrToUpper(absl::StrReplaceAll(flag, {{"-", "_"}}));
 }
 
-// The flags that have variables, without dashes.
+// The flags that have variables, without the dashes in front.
 std::vector<std::string> FlagsOf(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options()) {

@@ -1,8 +1,12 @@
 #include "server/flag_errors.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
@@ -39,7 +43,8 @@ bool IsAmong(const std::vector<std::string>& arguments, absl::string_view name) 
 // A line of the configuration file.
 struct ConfigLine {
   std::size_t number = 0;
-  // The setting's name, without quotes and dashes. For a "[section]", the whole line.
+  // The setting's name, without quotes and without dashes in front. For a "[section]", the whole
+  // line.
   std::string name;
   std::string text;  // The whole line, without white space around it.
 };
@@ -68,8 +73,8 @@ std::vector<ConfigLine> ReadConfig(const std::string& path) {
   return lines;
 }
 
-// Whether the line's value begins with a quote that no other one closes. It would be taken for a
-// part of the value.
+// Whether the line's value begins with a quote that no other one closes. CLI11 would take that
+// quote for a part of the value.
 bool HasOpenQuote(const ConfigLine& line) {
   const std::size_t equals = line.text.find('=');
   if (equals == std::string::npos) return false;
@@ -110,6 +115,18 @@ std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
     return absl::StrCat(At(path, line), "unknown setting ", setting, Suggestion(app, setting, ""));
   }
   return absl::StrCat(path, ": unknown setting ", setting, Suggestion(app, setting, ""));
+}
+
+// Returns the error about the configuration file, which CLI11 could not read.
+std::string UnreadableConfig(const CLI::App& app) {
+  const std::string path = ConfigPath(app);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::StrCat("--config: ", path, " is a directory");
+  }
+  errno = 0;
+  const std::ifstream file(path);
+  return absl::StrCat("--config: cannot read ", path, ": ", std::strerror(errno));
 }
 
 // Returns the error about one of the arguments in `unknown`. `unknown` has the arguments that CLI11
@@ -156,6 +173,7 @@ std::string Described(const CLI::App& app, const CLI::ParseError& error,
       absl::ConsumePrefix(&setting, "INI was not able to parse ")) {
     return UnknownSetting(app, setting);
   }
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return UnreadableConfig(app);
   if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
     return UnknownArgument(app, unknown);
   }

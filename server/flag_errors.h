@@ -19,9 +19,8 @@ std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments);
 
 // Returns an error, one line for people, if two lines of the --config file set the same flag, or if
-// a value has a quote in front and none behind. It names the lines, and has passed through
-// cli::TerminalText(). Call this once `app` has parsed, or
-// has failed to.
+// a value has a quote in front and none behind. The error names the lines, and has passed
+// through cli::TerminalText(). Call this once `app` has parsed, or has failed to.
 std::optional<std::string> ConfigMistake(const CLI::App& app);
 
 // Returns `message`, an error about the value of a flag. If the --config file sets that flag and no

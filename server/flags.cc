@@ -62,14 +62,15 @@ void AddAddresses(CLI::App& app, Flags& flags) {
       ->transform(address);
 }
 
-// Parsing stores the value of --ephemeral, which has no field in Flags, in `is_ephemeral`.
+// When `app` parses, it writes the value of --ephemeral, which has no field in Flags, to
+// `is_ephemeral`.
 void AddDirectories(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   app.add_option("--data-dir", flags.data_dir,
                  "Directory of all stores' data, for one server at a time");
   app.add_option("--backup-dir", flags.backup_dir,
                  "Directory that backups are made in; without it, calls for backups are refused");
   app.add_flag("--ephemeral", is_ephemeral,
-               "Keep stores in memory only: all are gone when the server stops");
+               "Keep stores in RAM only: all are gone when the server stops");
   app.add_flag(
          "--verify", flags.verify,
          "Check all of --data-dir, print what it holds, and exit with 0 if it is whole, else 1")
@@ -97,14 +98,14 @@ void AddScanFlags(CLI::App& app, Flags& flags) {
 
 void AddCompaction(CLI::App& app, Flags& flags) {
   app.add_option("--compact-above", flags.compact_above,
-                 "Compact a store once this part of its rows can be dropped; ends memories as of "
-                 "them; 0: never")
+                 "Compact a store once this part of its rows can be dropped, which ends some past "
+                 "memories; 0: never")
       ->check(CLI::Range(0.0, 1.0));
 }
 
 void AddShutdownAndLogFlags(CLI::App& app, Flags& flags) {
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
-                 "Seconds until running calls are cancelled after SIGTERM or SIGINT. Idle streams "
+                 "Seconds within which running calls may end after SIGTERM or SIGINT; idle streams "
                  "end at once")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--log-level", flags.log_level,
@@ -188,8 +189,9 @@ void AddTimeLimits(CLI::App& app, Flags& flags) {
   constexpr double kDay = 86400;
   AddNumberLimit(
       app, "--max-waiting-work", flags.lookup_wait_ms_max,
-      "Refuse a lookup that must wait if it would take over these ms and over 4x its time alone", 0,
-      1000 * kDay);
+      "Refuse a lookup that must wait if its answer is expected after these ms and after 4x its "
+      "time alone",
+      0, 1000 * kDay);
   AddNumberLimit(
       app, "--keepalive-seconds", flags.keepalive_seconds,
       "Seconds of silence before a connection is pinged; it is closed if no answer comes in 20 s",
@@ -224,7 +226,7 @@ void AddTenantRates(CLI::App& app, Flags& flags) {
 
 void AddMemoryLimits(CLI::App& app, Flags& flags) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  // gRPC's own budget is twice the size, and must fit 64 bits.
+  // gRPC's own budget is twice --request-memory, and must fit 64 bits.
   constexpr std::int64_t kRequestMax = std::int64_t{1} << 60;
   app.add_option("--request-memory", flags.request_bytes_max,
                  "Maximum bytes of all requests in progress, raw and parsed; requests beyond it "
@@ -237,13 +239,13 @@ void AddMemoryLimits(CLI::App& app, Flags& flags) {
       ->group("Limits")
       ->transform(ByteSize(/*min=*/0, kMax));
   app.add_option("--memory-limit", flags.limits.ram_bytes_max,
-                 "Memory limit, such as 4GiB: stores, waiting appends, lookups' top_k; writes "
-                 "beyond fail; 0: none")
+                 "Maximum bytes of stores, waiting appends and top_k rows; growth beyond it is "
+                 "refused; 0: no limit")
       ->group("Limits")
       ->transform(ByteSize(/*min=*/0, kMax));
 }
 
-// Parsing then writes the values to `flags` and `is_ephemeral`.
+// Adds all flags to `app`. When `app` parses, it writes their values to `flags` and `is_ephemeral`.
 void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddAddresses(app, flags);
   AddDirectories(app, flags, is_ephemeral);
@@ -257,10 +259,10 @@ void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddMemoryLimits(app, flags);
 }
 
-// Returns the arguments for CLI11: those of the environment, then those of the command line, all in
-// reverse order. If a flag occurs twice, CLI11 takes the
-// last one, so the command line overrides the environment. If CLI11 itself read the variables, the
-// --config file would override them.
+// Returns the arguments for CLI11: those of the environment and then those of the command line, all
+// in reverse order. CLI11 turns the order round again, and takes the last value of a flag, so the
+// command line overrides the environment. If CLI11 itself read the variables, the --config file
+// would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments = EnvironmentArguments(app);
   arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);

@@ -37,7 +37,7 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// What the log says of a SIGHUP: which files the server has read again, and what it has not.
+// What the server log says of a SIGHUP: which files the server has read again, and what it has not.
 std::string ReloadLine(const softlookup::server::Flags& flags) {
   std::vector<std::string> done;
   if (!flags.tls_certificate.empty()) done.push_back("looked at the certificates for changes");

@@ -64,7 +64,8 @@ ConnectionBounds ConnectionBoundsOf(const Flags& flags, std::size_t connections_
           .keepalive = absl::Seconds(flags.keepalive_seconds)};
 }
 
-// Who gets what is in the certificates and the auth file, and counts their changes.
+// The functions that get the contents of the certificates and of the auth file, and the counters of
+// the times that these are loaded again.
 struct SecurityUser {
   std::function<void(TlsConfig)> use_tls;
   std::function<void(std::shared_ptr<const AuthRules>)> use_rules;
@@ -72,8 +73,8 @@ struct SecurityUser {
   ReloadCounter& auth_reloads;
 };
 
-// Adds the certificates and the auth file that `flags` name to `files`. Passes what is in them to
-// `user`, at once and after each change.
+// Adds the certificates and the auth file that `flags` name to `files`. Passes their contents to
+// the functions of `user`, at once and after each change.
 absl::Status AddSecurityFiles(const Flags& flags, SecurityUser user, FileWatcher& files) {
   if (!flags.tls_certificate.empty()) {
     std::vector<std::string> paths = {flags.tls_certificate, flags.tls_key};
@@ -137,7 +138,7 @@ absl::StatusOr<std::unique_ptr<GrpcPort>> ListenForGrpc(const Flags& flags,
       "say --insecure if everybody on that network may do everything"));
 }
 
-// Checks that the data directory is one, or can become one. Warns if it becomes one.
+// Checks that `flags.data_dir` is a data directory, or can become one. Warns if it will become one.
 absl::Status CheckDataDirectory(const Flags& flags) {
   if (flags.data_dir.empty()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(

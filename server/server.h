@@ -45,10 +45,10 @@ class Server {
   //
   // UNAVAILABLE: the server cannot listen, open the audit log, or make backups in their directory.
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
-  // FAILED_PRECONDITION: the data directory is none and cannot become one (InspectDataDirectory),
-  // or `flags.insecure` is not set and other machines could connect without TLS or without auth
-  // rules. INTERNAL: gRPC does not start. Also the errors of ChooseKernel, Engine::Open and
-  // Engine::Load.
+  // FAILED_PRECONDITION: `flags.data_dir` is no data directory and cannot become one
+  // (InspectDataDirectory), or `flags.insecure` is not set and other machines could connect without
+  // TLS or without auth rules. INTERNAL: gRPC does not start. Also the errors of ChooseKernel,
+  // Engine::Open and Engine::Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
   // The addresses that the server listens on, as HOST:PORT with the ports in use.
@@ -61,9 +61,9 @@ class Server {
 
   // Refuses new connections, and new calls except health checks. Ends the streams, except ReadRows:
   // each answers the messages that it has read, then ends. Ends lookups that wait for a revision,
-  // calls whose first message has not come, and the compaction in progress. Lets the other calls in
-  // progress end for up to `grace`, then cancels the rest. Returns once all calls are over. A call
-  // that makes a backup is over only when the backup has ended.
+  // calls whose first message has not come, and the compaction and the restore in progress. Lets
+  // the other calls in progress end for up to `grace`, then cancels the rest. Returns once all
+  // calls are over. A call that makes a backup is over only when the backup has ended.
   void Stop(absl::Duration grace);
 
  private:

@@ -41,7 +41,7 @@ class UnknownCall final : public Rpc::Handler {
   const ConnectionCalls::Call connection_;
 };
 
-// Passes the names in a request of type Request to the gate, as DeniedCall::KeepNames.
+// A DeniedCall::KeepNames for requests of type Request.
 template <typename Request>
 void KeepNamesOf(Call& call, grpc::ByteBuffer& bytes) {
   MessageCharge charge;
@@ -56,8 +56,8 @@ void KeepNamesOf(Call& call, grpc::ByteBuffer& bytes) {
   }
 }
 
-// Returns what keeps the names in a request of `method`, if the method changes a store as a whole.
-// Null for other methods.
+// Returns the function that keeps the names in a request of `method`, if the method changes a store
+// as a whole. Null for other methods.
 DeniedCall::KeepNames NameKeeperOf(Method method) {
   switch (method) {
     case Method::kCreateStore:

@@ -18,6 +18,9 @@ namespace {
 // failed. The channel tries again within half a second (kReconnectBackoffMax).
 constexpr absl::Duration kConnectWait = absl::Seconds(1);
 
+// Whether the server has refused the call before it looked at it. Then any call may be made again.
+bool WasRefusedUnseen(const absl::Status& status) { return ErrorReason(status) == "LOADING"; }
+
 }  // namespace
 
 std::optional<absl::Duration> Pushback(const grpc::ClientContext& context) {
@@ -78,7 +81,8 @@ absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     absl::Status status = FromGrpcStatus(attempt(&context));
-    if (status.ok() || repeat == Repeat::kUnsafe) return status;
+    if (status.ok()) return status;
+    if (repeat == Repeat::kUnsafe && !WasRefusedUnseen(status)) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value()) return status;
     const absl::Time next = absl::Now() + *delay;

@@ -302,7 +302,8 @@ class Sender {
     const std::string id_place = tags.IdPlace(input_row);
     if (!id_place.empty() && ErrorReason(error) == "ROW_EXISTS") {
       absl::StrAppend(&note, ", ", id_place,
-                      "; --on-conflict can skip such rows or replace the old ones");
+                      "; --on-conflict can skip such rows, or replace the old ones and their "
+                      "labels");
     }
     return Annotate(error, note);
   }
@@ -331,13 +332,13 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
           ->type_name("FILE");
   command
       ->add_option("--on-conflict", flags->on_conflict,
-                   "If a row of the store has the id: fail, skip the new row, or replace the old "
-                   "one (default fail)")
+                   "If a row has the id: fail (default), skip the new row, or replace the old one "
+                   "and its labels")
       ->check(CLI::IsMember(Words<v1::OnConflict>()))
       ->needs(ids);
   command
       ->add_option("--labels", flags->labels,
-                   "File with one line per row: labels between commas; a quoted one is JSON "
+                   "File with one line per row: its labels, comma-separated; a quoted one is JSON "
                    "(default: no labels)")
       ->type_name("FILE");
   command

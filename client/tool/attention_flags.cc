@@ -27,10 +27,11 @@ v1::AttentionOptions AttentionFlags::ToProto() const {
 void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command
       ->add_option("--score", flags->score,
-                   "Measure of how alike query and key are (default: the store's, else scaled-dot)")
+                   "Measure of how alike query and key are (default: the store's; without a store, "
+                   "scaled-dot)")
       ->check(CLI::IsMember(Words<v1::Score>()));
   command->add_option("--temperature", flags->temperature,
-                      "Logits are score / temperature (default: the store's, else 1)");
+                      "Logits are score / temperature (default: the store's; without a store, 1)");
   command
       ->add_option("--mode", flags->mode,
                    "How logits become weights: soft (softmax; default), hard (largest gets 1), "
@@ -45,8 +46,9 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command->add_option("--recency-decay", flags->recency_decay,
                       "Decay d in (0, 1]: adds ln(d) to a row's logit for each later position "
                       "(default 1: no decay)");
-  auto* causal = command->add_flag(
-      "--causal", flags->causal, "Query t, from 0, sees only positions up to --causal-offset + t");
+  auto* causal =
+      command->add_flag("--causal", flags->causal,
+                        "Query t, counted from 0, sees only positions up to --causal-offset + t");
   command
       ->add_option("--causal-offset", flags->causal_offset,
                    "With --causal: the last position that query 0 sees (default 0)")

@@ -299,7 +299,7 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       "file gets only the token's SHA-256. With --no-token there is none: a client certificate\n"
       "with the name of --certificate-name tells who it is, if the server has --tls-client-ca.\n"
       "A missing auth file is made with mode 0600. A running server reads the changed file by\n"
-      "itself.\n"
+      "itself within 10 seconds; until then it does not know the new token.\n"
       "--token-out makes a file with mode 0600, before the auth file changes. It replaces a\n"
       "file whose token the auth file does not have, and refuses any other existing file.\n"
       "--if-missing changes nothing if the identity NAME exists, whatever its roles. It then\n"

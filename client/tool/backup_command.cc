@@ -226,8 +226,8 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   CLI::App* verify =
       backup->add_subcommand("verify", "Check that a backup is whole; needs no server");
   verify->footer(
-      "Reads all files of the backup on this machine, and checks their sizes and checksums. Says\n"
-      "which stores the server could not load when it made the backup.");
+      "Reads all files that the manifest of the backup lists, on this machine, and checks their\n"
+      "sizes and checksums. Says which stores the server could not load when it made the backup.");
   verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
   verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
 
@@ -237,9 +237,9 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   restore_store->footer(
       "The server checks all files of the backup, loads the store, and copies it to its disk.\n"
       "Other calls go on meanwhile. The store comes back whole: positions, ids, labels, deleted\n"
-      "rows, writers, memories, revision. Nobody sees it before it is. Ctrl-C ends the work, and\n"
-      "leaves nothing behind. The command waits until all is done, but at most --timeout if that\n"
-      "is given.");
+      "rows, writers, memories, revision. Nobody sees it before it is whole. Ctrl-C ends the\n"
+      "work, and leaves nothing behind. The command waits until all is done, but at most\n"
+      "--timeout if that is given.");
   restore_store
       ->add_option("BACKUP", store_flags->backup, "Name of the backup, as `backup list` shows it")
       ->required();

@@ -43,9 +43,10 @@ class FileCheck {
   const EvpDigestPtr digest_;
 };
 
-// Reads all files of the backup in `directory` and compares them with its manifest. Passes the
-// error about each bad file to `report`. Returns the number of bad files: those that cannot be read
-// or are not as the manifest says.
+// Compares the files that the manifest of the backup in `directory` lists with their sizes and
+// checksums. Reads no file if the manifest has no checksums (format 1). Passes the error about each
+// bad file to `report`. Returns the number of bad files: those that cannot be read or are not as
+// the manifest says.
 int CountBadFiles(const std::string& directory, const admin::v1::BackupManifest& manifest,
                   absl::FunctionRef<void(const absl::Status&)> report);
 

@@ -126,9 +126,9 @@ void AddEverything(CLI::App* app, Session* session) {
   app->add_option("--server", session->server, "Address of the server, HOST:PORT")
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
-  app->add_option(
-         "--timeout", session->timeout_s,
-         "Seconds per call (default 10; health 2; none: streams, compact, backups, restores)")
+  app->add_option("--timeout", session->timeout_s,
+                  "Seconds that a call may take (default 10; health: 2; streams, compact, backups, "
+                  "restores: no limit)")
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },

@@ -88,8 +88,8 @@ void AddConsoleCommand(CLI::App* app, Session* session) {
   console->footer(
       "Prints a link to open in a browser of this machine. The link works once. The pages make\n"
       "their calls as this command would, with its server, certificate and token, until Ctrl-C.\n"
-      "They change nothing, but for the store of a Posner experiment, recall/..., which goes "
-      "again.");
+      "They change nothing, except that a Posner experiment makes a store, recall/..., and\n"
+      "deletes it at the end.");
   console
       ->add_option("--listen", flags->listen, "IP address and port to serve on; port 0: a free one")
       ->type_name("IP:PORT")

@@ -43,7 +43,7 @@ absl::Status CheckHealth(const Session& session) {
 void AddHealthCommand(CLI::App* app, Session* session) {
   CLI::App* health =
       app->add_subcommand("health", "Ask whether the server takes calls; exit code 0 if it does");
-  health->footer("Waits for an answer for two seconds at most, or for --timeout.");
+  health->footer("Waits for an answer for two seconds at most, or for --timeout if that is given.");
   health->callback([=] { session->run = [=] { return CheckHealth(*session); }; });
 }
 

@@ -160,8 +160,8 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Calls");
   command
       ->add_option("--mix", flags->mix,
-                   "Shares of lookups and appends in the calls; their sum need not be 100")
-      ->type_name("lookup=90,append=10")
+                   "Shares of calls, such as lookup=90,append=10; their sum need not be 100")
+      ->type_name("CALL=SHARE,...")
       ->capture_default_str();
   command->add_option("--queries", flags->queries, "Queries in a lookup")
       ->check(CLI::Range(1u, kQueriesMax))

@@ -75,7 +75,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
     float number;
     if (!absl::SimpleAtof(field, &number) || !std::isfinite(number)) {
       return UsageError(absl::StrCat("--query ", literal, ": \"", field,
-                                     "\" is not a finite number; commas separate numbers"));
+                                     "\" is not a finite number; commas separate numbers, and "
+                                     "--queries takes a file"));
     }
     queries->data.push_back(number);
     ++count;
@@ -259,11 +260,12 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--source", flags->source,
-                   "What to query (default rows); rows-and-memory adds the average of the rows "
-                   "before --begin or --last")
+                   "What to query (default rows); rows-and-memory: also, as one pair, the mean of "
+                   "the rows before them")
       ->check(CLI::IsMember(Words<v1::Source>()));
   lookup->add_option("--memory", flags->memory,
-                     "With --source memory: the memory's name (default average)");
+                     "With --source memory: name of the running memory (default average); see "
+                     "`softlookup memory`");
   lookup->add_option(
       "--min-revision", flags->min_revision,
       "Wait, up to --timeout, until the store has this revision or a later one (default: no wait)");

@@ -47,9 +47,9 @@ const char kMemoryHelp[] =
     "Memories are declared by\n"
     "  --memory NAME=average                the mean of all rows\n"
     "  --memory NAME=decayed-sum:DECAY      a sum that DECAY multiplies before a row is added\n"
-    "  --memory NAME=decayed-average:DECAY  that sum divided by the same sum of ones\n"
+    "  --memory NAME=decayed-average:DECAY  that sum, divided by the sum if every row were 1\n"
     "  --memory NAME=gated:FILE             a sum with the decay sigmoid(gate . [1, row's key])\n"
-    "  --memory NAME=gated-average:FILE     that sum divided by the same sum of ones\n"
+    "  --memory NAME=gated-average:FILE     that sum, divided by the sum if every row were 1\n"
     "DECAY is between 0 and 1. FILE ends in .npy, .csv or .fvecs, and has the gate as one row: a\n"
     "bias, then a weight for each component of a key. Appends need no gates: the server computes\n"
     "each row's decay from its key.";

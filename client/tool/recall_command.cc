@@ -294,8 +294,9 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
 
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
   recall
-      ->add_option("WORD-CUE", flags->words.cue,
-                   "The cue: a word to ask with. The most similar word of the memory is recalled")
+      ->add_option(
+          "WORD-CUE", flags->words.cue,
+          "The cue: a word to ask with. The most similar of the remembered words is recalled")
       ->capture_default_str()
       ->excludes(experiment);
   auto* file =

@@ -199,8 +199,10 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   CLI::App* compact =
       store->add_subcommand("compact", "Drop a store's deleted rows from RAM and disk, for good");
   AddName(compact, &compact_flags->name);
-  compact->add_flag("--end-memories", compact_flags->end_memories,
-                    "Drop rows although memories as of positions inside their blocks then end");
+  compact->add_flag(
+      "--end-memories", compact_flags->end_memories,
+      "Drop rows although that ends memories as of positions in their blocks; without it, "
+      "none are dropped");
   compact->callback([=] { session->run = [=] { return Compact(*compact_flags, *session); }; });
 
   CLI::App* remove = store->add_subcommand("delete", "Delete a store and its rows")->alias("rm");

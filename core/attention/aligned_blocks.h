@@ -10,8 +10,9 @@
 
 namespace softlookup {
 
-// The blocks of all tasks of a pass, aligned by position. Block b of the pass consists of the
-// tasks' blocks whose first position is the b-th lowest, counted from 0.
+// The blocks of all tasks of a pass, aligned by position. The distinct first positions of the
+// tasks' blocks, in ascending order, are numbered from 0. Block b of the pass consists of the
+// tasks' blocks that begin at first position number b.
 class AlignedBlocks {
  public:
   // `tasks` are those of the pass. They must be over rows of one store, and outlive this object.
@@ -23,7 +24,7 @@ class AlignedBlocks {
     return blocks_[static_cast<std::size_t>(block) * task_count_ + task_index];
   }
   // Returns the rows of the block that some task attends to, as one range: from the first to the
-  // last of them.
+  // last of them. Rows count from the block's first row.
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }

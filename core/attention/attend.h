@@ -13,9 +13,10 @@ namespace softlookup {
 // depend neither on the other queries nor on the number of threads. The reason: each block is
 // scanned by itself, and the blocks' states are merged in the order of positions.
 //
-// If `cancel` is cancelled, returns its status. No thread then works on for more than 10 ms.
-// Returns RESOURCE_EXHAUSTED if the answer is sure to take more than task.answer_bytes_max bytes.
-// The error states a lower bound on the answer's bytes.
+// If `cancel` is cancelled or its deadline passes before the answer is ready, returns the error of
+// cancel.Check(). No thread then works on for more than 10 ms. Returns RESOURCE_EXHAUSTED if the
+// answer is sure to take more than task.answer_bytes_max bytes. That error states a lower bound on
+// the answer's bytes.
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,
                                        const CancelToken& cancel);
 

@@ -52,8 +52,8 @@ struct AttentionTask {
   std::optional<std::uint64_t> partial_base_position;
 
   std::int64_t query_count() const { return queries.rows; }
-  // Returns an upper bound on the number of rows to scan. It can be too high if rows are deleted or
-  // filtered out.
+  // Returns an upper bound on the number of rows that a query attends to. It can be too high if
+  // rows are deleted or filtered out, or if the task is causal.
   std::uint64_t row_count() const {
     std::uint64_t present = 0;
     for (const PositionedBlock& block : blocks) {
@@ -82,16 +82,18 @@ struct AttentionAnswer {
 // What a pass has scanned, skipped and looked at. A round is a set of head queries that the pass
 // takes through all blocks together (shared_pass.h).
 struct ScannedRows {
-  // If a round scans all rows for any of its head queries, it adds each row once, however many
-  // tasks it has. Each tile of head queries with a second look also adds the rows that are scanned
-  // for it: those of its candidate panels, or of whole blocks (second_look.h).
+  // Rows scanned, summed over all rounds. A round that scans all rows for any of its head queries
+  // adds each row once, however many tasks it has. Each tile of head queries with a second look
+  // also adds the rows that are scanned for it: those of its candidate panels, or of whole blocks
+  // (second_look.h).
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Bytes of these rows in the store's storage type.
-  // Rows of the blocks whose sketches first looks read, counted once for each round. A round adds
-  // none if all its looks ended after their sample (first_look.h).
+  // Rows of the blocks that first looks chose to read and that have a sketch, counted once for each
+  // round. A round adds none if all its looks ended after their sample (first_look.h).
   std::uint64_t sketched_rows = 0;
-  // Blocks of the pass that no first look read, counted once for each round in which a look went on
-  // past its sample. A skipped block may still be scanned for head queries without a look.
+  // Blocks of the pass that all first looks of a round chose to skip, counted once for each round
+  // in which a look went on past its sample. A skipped block may still be scanned for head queries
+  // without a look.
   std::uint64_t skipped_blocks = 0;
 };
 

@@ -36,8 +36,8 @@ class BallBounds {
     double lowest = -std::numeric_limits<double>::infinity();
     double highest = std::numeric_limits<double>::infinity();
   };
-  // Returns bounds on HighestIn(ball) for every ball of a range, in whatever direction its centre
-  // lies. They are infinite for all scores but DOT and SCALED_DOT.
+  // Returns bounds on HighestIn(ball) for every ball that `balls` covers, in whatever direction its
+  // centre lies. They are infinite for all scores but DOT and SCALED_DOT.
   Span SpanOf(const BallsRange& balls) const;
 
  private:

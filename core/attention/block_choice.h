@@ -17,14 +17,15 @@
 namespace softlookup {
 
 // Which blocks a first look reads for one head query. All other blocks are skipped: the balls that
-// hold their keys show that their rows cannot matter.
+// hold their keys show that their rows have no effect on the answer, or one within the error
+// budget.
 struct BlockChoice {
   // Indices of the blocks to read, ascending. Unset: all are read, because too few can be skipped.
   std::optional<std::vector<std::int32_t>> read;
   // The logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks.
   double ln_left_out = -std::numeric_limits<double>::infinity();
-  // If all rows are weighed: the largest logit and the largest log-sum-exp of the panels that were
-  // scored for the choice.
+  // Set if all rows are weighed: the largest logit, and the largest log-sum-exp of one panel, over
+  // the panels that were scored for the choice.
   PanelLogits best;
   // The largest bound on the logits of a panel, over the blocks that were read for the choice.
   double largest_bound = 0;
@@ -43,9 +44,9 @@ bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRang
 
 // Chooses the blocks to read, from the bounds `highest` that BoundBlocks has set. Ignores
 // goal.first_rows: the caller must give blocks that hold these rows an infinite bound.
-// panel_bounds(block) must return upper bounds on the logits of a block's panels, valid until its
-// next call. ChooseBlocks calls it for at most a few blocks. The choice depends only on blocks with
-// rows of the query, not on those of other tasks in the pass.
+// panel_bounds(block) must return upper bounds on the logits of a block's panels. They must stay
+// valid until the next call of panel_bounds, which is called for at most a few blocks. The choice
+// depends only on the blocks of the query's own task, not on those of other tasks in the pass.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,

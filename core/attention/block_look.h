@@ -9,7 +9,8 @@
 namespace softlookup {
 
 // Chooses the blocks that each look of a round reads, by the balls that hold the blocks' keys. The
-// look skips all other blocks: none of their rows can matter.
+// look skips all other blocks: their rows have no effect on the answer, or one within the error
+// budget.
 class BlockLook {
  public:
   // `looks` must outlive this object.
@@ -25,9 +26,9 @@ class BlockLook {
   // tiles may run at the same time.
   void Choose(std::int64_t tile);
 
-  // Returns upper bounds on the logits of each block of the pass, for the look numbered `look`. A
-  // bound is infinite if Bound was not called or the block has no balls, and after Choose also if
-  // the block has some of the query's first goal.first_rows rows.
+  // Returns an upper bound on the logits of each block of the pass, for the look numbered `look`. A
+  // bound is infinite if Bound did not set it or the block has no balls. After Choose, the bound of
+  // a block with some of the query's first goal.first_rows rows is infinite, too.
   const std::vector<double>& highest_of(std::int64_t look) const {
     return highest_[static_cast<std::size_t>(look)];
   }

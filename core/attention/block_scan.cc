@@ -29,7 +29,8 @@ using kernels::RowRange;
 // products that matter are not subnormal in float32.
 constexpr double kInt8TermMin = 0x1p-100;
 
-// A block packed for the matrix unit. All queries that read the same components share it.
+// Some panels of a block, packed for the matrix unit. All queries of the thread that read the same
+// components share them.
 struct TileOperands {
   kernels::PackedBlock operands;
   // What `operands` was packed from. As long as ScanOrder::is_first_of_block is false, the pointers
@@ -94,7 +95,8 @@ bool SumsFitTiles(const ScanPlan& plan, const kernels::BlockView& block) {
          kernels::ValuesFitTiles(block.value_magnitude);
 }
 
-// Returns the block's operands for the matrix unit. Packs them unless they are already packed.
+// Returns operands for the matrix unit that hold at least `panels` of the block. Packs `panels`,
+// unless the last operands hold them already.
 const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView& block,
                                  PanelRange panels, Scratch& scratch) {
   kernels::DimRange value_dims = plan.value_dims;

@@ -68,10 +68,10 @@ struct ScanOrder {
 // queries.
 //
 // Without fine_panels, errors of logits stay within LogitErrorMax (error_budget.h). With
-// fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q]. In
-// the other panels, logits come from the fastest float32 sums, whatever their errors. All logits of
-// a query are formed in float64 if more than half of the block's panels have their bits set, or if
-// Float32SumsFor returns nothing.
+// fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q]. Bit
+// p is that of panel p of the block. In the other panels, logits come from the fastest float32
+// sums, whatever their errors. All logits of a query are formed in float64 if more than half of the
+// block's panels have their bits set, or if Float32SumsFor returns nothing.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,
                const std::uint64_t* fine_panels = nullptr);

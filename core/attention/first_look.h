@@ -44,8 +44,8 @@ class FirstLook {
   // there is no such head query.
   bool Run(const PassThreads& threads, HeadQueryRound& round);
 
-  // Returns the blocks of the pass that have candidates of some head query, ascending. Call this
-  // after Run has returned true.
+  // Returns the blocks of the pass that have a candidate panel of some head query, ascending. Call
+  // this after Run has returned true.
   std::vector<std::int64_t> CandidateBlocks() const;
 
   // What all looks so far have read and skipped, as in ScannedRows.

@@ -18,7 +18,7 @@ namespace softlookup {
 // The head queries that a pass takes through all blocks together, and what is known of each so far.
 // All vectors are by head query of the round.
 struct HeadQueryRound {
-  // Doubles of the sums of one state. 0: no task of the pass wants sums.
+  // How many doubles the sums of one state take. 0: no task of the pass wants sums.
   std::int64_t sums_stride = 0;
   std::vector<HeadQueryRef> refs;
   std::vector<HeadQuery> queries;

@@ -11,7 +11,7 @@ namespace softlookup {
 // will have equal weights. But exp() gives many different logits the same weight. Which logits have
 // equal weights depends on the largest logit and on the sum, which are known only after the scan.
 // So listed SOFT weights are those of rounded logits, and weights that are not normal numbers are
-// 0. Then two weights are equal only if their rounded logits are, or if they are 0.
+// 0. Then two weights are equal only if their rounded logits are equal, or if both weights are 0.
 
 // Returns `logit` rounded down to a multiple of 2^-42, which changes weights by a factor of less
 // than 1 + 2^-41. A weight that is not 0 has an exponent above -709. For exponents of this size,

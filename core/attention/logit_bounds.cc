@@ -67,7 +67,7 @@ double LogitBounds::LowerOf(double upper) const {
 }
 
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
-  // The cosine of the query and a key that counts as much like the query.
+  // A key whose cosine with the query is at least this is taken to be much like the query.
   constexpr double kLikelyCosine = 0.9;
   const double temperature = plan.options.temperature;
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {

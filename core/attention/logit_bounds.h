@@ -21,9 +21,9 @@ struct SketchBounds {
   void Add(const kernels::SketchView& sketch);
 };
 
-// The numbers of one head query that turn the products of codes into bounds on logits.
-// kernels::BoundPanels takes factors() and the terms of SketchTerms. LowerOf() and gap() say how
-// far below its bound a row's logit can be.
+// The numbers of one head query that turn the product of its codes and a key's codes into an upper
+// bound on the key's logit. kernels::BoundPanels takes factors() and the terms of SketchTerms.
+// LowerOf() and gap() say how far below its bound a row's logit can be.
 class LogitBounds {
  public:
   LogitBounds() = default;
@@ -32,8 +32,8 @@ class LogitBounds {
               int index, const SketchBounds& sketches);
 
   const kernels::BoundFactors& factors() const { return factors_; }
-  // Returns a logit that some row of a panel is proved to reach. `upper` is the largest bound of
-  // the panel's rows.
+  // Returns a logit that some row of a panel is proved to reach. `upper` is the largest of the
+  // bounds on the logits of the panel's rows.
   double LowerOf(double upper) const;
   // Returns the most by which a row's logit can be below its bound. Infinity for EUCLIDEAN, for
   // which none is computed.
@@ -47,12 +47,12 @@ class LogitBounds {
   double euclidean_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };
 
-// Returns a bound on the rounding error of a logit that is formed in float64, and whose magnitude
-// is not much larger than that of `logit`.
+// Returns the margin to allow for rounding where a logit is formed in float64. `logit` is that
+// logit, or another one of about the same magnitude.
 inline double LogitRounding(double logit) { return 1e-6 + std::abs(logit) * 1e-12; }
 
-// Bounds on the logit of any row. Only a row much like the query has a logit of at least
-// likely_highest.
+// The logit of every row is in [lowest, highest]. Only the row of a key much like the query has a
+// logit of at least likely_highest.
 struct LogitRangeOfRows {
   double lowest = 0;
   double highest = 0;
@@ -61,8 +61,8 @@ struct LogitRangeOfRows {
 // Returns the range for rows whose keys have norms of at most norm_max.
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max);
 
-// The terms of a block's bounds that BoundPanels takes, and buffers for the terms that a sketch
-// does not hold. Keeps the buffers for the next block.
+// The terms that BoundPanels takes for one block. Terms that the block's sketch does not hold are
+// in buffers of this object, which the next Prepare() overwrites.
 class SketchTerms {
  public:
   // Prepares the terms for the queries of a plan. Rows that `block`'s mask leaves out get bounds of

@@ -12,8 +12,8 @@
 namespace softlookup {
 namespace {
 
-// A task with fewer sketched blocks than this gets no first look. Scanning so few takes about as
-// long as a look.
+// A task with fewer blocks that have sketches than this gets no first look. Scanning so few blocks
+// takes about as long as a look.
 constexpr std::int64_t kSketchedBlocksMin = 4;
 
 // What the looks of one task have to know of all its blocks.

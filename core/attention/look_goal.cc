@@ -12,7 +12,7 @@
 namespace softlookup {
 namespace {
 
-// Larger than every bound on a logit: BeginLooks leaves out head queries with larger ones.
+// Larger than every bound on a logit: BeginLooks makes no look for head queries with larger ones.
 constexpr double kBeyondBounds = 1e30;
 // Hardly ever do more than this part of the rows have logits near the highest possible one.
 constexpr double kBestPart = 1.0 / 16;
@@ -46,8 +46,8 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
     goal.ranks =
         static_cast<std::int64_t>(std::min<std::uint64_t>(options.top_k, LookGoal::kAllRanks));
   }
-  // Two lists need no first rows. With a min_score alone, all rows that count are kept anyway. If
-  // top_k selects rows, the list has only the selected rows.
+  // Lists need no first rows in two cases. With a min_score alone, all rows that count are kept
+  // anyway. If top_k selects rows, the list has only the selected rows.
   if (lists_best && !HasMinScore(options) && (plan.sum_values || (is_hard && options.top_k == 0))) {
     goal.first_rows = options.top_weights;
   }
@@ -82,9 +82,9 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
 double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
                   double norm_max) {
   if (goal.ranks > 0) return 0;  // The logits of ranked rows have to be exact.
-  // If errors of logits stay within kCoarseErrorMax, panels that could be left out may be scored in
-  // the fastest arithmetic, too. The errors move an answer by less than leaving the panels out
-  // would.
+  // If a block is scanned whole, its panels below the cut may be scored in the fastest arithmetic,
+  // too. If errors of logits stay within kCoarseErrorMax, this moves an answer by less than leaving
+  // these panels out would.
   constexpr double kCoarseErrorMax = 0.5;
   const double error = Float32LogitError(plan, query, norm_max, /*sums_index=*/0);
   if (!(error <= kCoarseErrorMax)) return 0;

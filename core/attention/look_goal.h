@@ -40,7 +40,8 @@ LookGoal LookGoalOf(const ScanPlan& plan);
 // panels. With more, a scan of all rows is likely to take less time.
 inline constexpr double kFinePartMax = 0.25;
 // Returns the most panels that may remain for a second look to pay, as a part of all panels. If
-// more remain, a second look pays only where a scan of all rows would take float64.
+// more remain, a second look can pay only where a scan of all rows would score some of them in
+// float64.
 double KeptPartMax(const LookGoal& goal);
 
 // Calls visit(b, panel) for each panel of blocks[b] that holds any of the query's first `count`
@@ -57,8 +58,9 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
 // `selects_rows` is HeadQueries::selects_rows().
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 
-// Returns the part of the mass that may be in panels scored in the fastest arithmetic. It is 0 if
-// no panel may be. The keys of these panels must have norms of at most norm_max.
+// Returns the part of the mass of all rows that may be in panels scored in the fastest arithmetic.
+// It is 0 if no panel may be scored so. The keys of these panels must have norms of at most
+// norm_max.
 double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
                   double norm_max);
 

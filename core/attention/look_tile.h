@@ -46,15 +46,18 @@ class LookTile {
   std::vector<float> references_;
 };
 
-// Computes bounds of a block's panels for the queries of a tile. Keeps the terms of a block's
-// bounds until Bound is called for another block.
+// Computes bounds of a block's panels for the queries of a tile. Keeps the terms of the last block
+// whose sketch it used. Calls of Bound for the same block, score and temperature use these terms
+// again.
 class PanelBounder {
  public:
   static constexpr std::int64_t kStride = kernels::kBlockRowsMax / kernels::kPanelRows;
 
-  // Returns bounds of the panels of `block` for the queries [begin, end) of a tile:
-  // [query][kStride], valid until the next call. A panel without rows that count has a mass of 0,
-  // or a largest logit of -inf. A panel of which nothing is known has infinity.
+  // Returns upper bounds for the panels of `block` and the queries [begin, end) of a tile, valid
+  // until the next call. Those of query begin + i start at element i * kStride, one for each panel.
+  // A bound is on the panel's mass if `form` is kMass, and on its largest logit if `form` is
+  // kLargest. For a panel without rows that count, it is 0 for a mass, and -inf for a logit. It is
+  // infinity for a panel of which nothing is known, or whose bound float32 cannot hold.
   const float* Bound(const LookTile& tile, kernels::PanelBound form, const PositionedBlock& block,
                      int begin, int end);
 

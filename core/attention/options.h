@@ -22,7 +22,7 @@ struct ResolvedOptions {
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kNone;
   std::int64_t top_weights = kTopWeightsDefault;
-  double max_error = 0;  // Less than kErrorBoundDefault counts as that.
+  double max_error = 0;  // A value below kErrorBoundDefault counts as kErrorBoundDefault.
 };
 
 // Returns the options with the defaults filled in. If a value is out of its range, returns

@@ -29,8 +29,8 @@ constexpr float kUnknownMass = std::numeric_limits<float>::infinity();
 
 std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kDroppedMantissaBits; }
 
-// Masses below this prove nothing, because BoundPanels raises the smallest exponentials to about
-// 2^-126.
+// Bounds on masses below this prove nothing about a panel, because BoundPanels raises the smallest
+// exponentials to about 2^-126.
 constexpr float kProvingMassMin = 0x1p-100f;
 
 // Returns the smallest mass in the bin.

@@ -19,8 +19,8 @@ inline constexpr float kAllMasses = std::numeric_limits<float>::denorm_min();
 struct MassChoice {
   float cut = 0;
   // Chosen panels with bounds below `fine_cut` may be scored in the fastest arithmetic: together
-  // they have at most `coarse_part` of the mass. Panels that are chosen for `kept_mass` alone do
-  // not count toward this part.
+  // they have at most the part `coarse_part` of the mass. Panels that are chosen only because of
+  // `kept_mass` do not count toward this part. Both are arguments of ChooseByMass.
   float fine_cut = 0;
   std::int64_t kept = 0;  // The number of chosen panels.
   double left_out = 0;    // An upper bound on the mass of all rows that are left out.
@@ -29,11 +29,11 @@ struct MassChoice {
 
 // Chooses panels to scan. The rows of all other panels together have at most `part` of the mass of
 // all rows. `bounds` has an upper bound on the mass of each panel: 0 if none of its rows counts,
-// infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
+// infinity if nothing is known. The mass of a panel must be at least `proved` times its bound.
 // `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
 // all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
-// are chosen in any case. `left_out` is the mass of rows that the caller has left out already. It
-// counts toward `part`.
+// are chosen in any case. `left_out` is an upper bound on the mass of rows that the caller has left
+// out already. It counts toward `part`.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
                         double kept_mass = std::numeric_limits<double>::infinity(),
@@ -58,9 +58,10 @@ struct RankChoice {
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
                         std::int64_t rank_count, LogitThreshold threshold = {});
 
-// Does the same as ChooseByRank without a threshold, but takes bounds on masses, as BoundPanels
-// makes them. Returns the cut. It is kAllMasses, which chooses all panels with rows that count, if
-// too few masses are large enough to prove anything.
+// Makes the choice of ChooseByRank without a threshold, but from upper bounds on the masses of
+// panels, as BoundPanels makes them with `reference`. Returns the cut. The cut is kAllMasses, which
+// chooses all panels with rows that count, if fewer than rank_count bounds are finite and large
+// enough to prove a logit.
 float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count);
 

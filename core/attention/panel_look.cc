@@ -19,8 +19,8 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A thread keeps the vector of its last PanelLook's bounds for its next one, if it has at most this
-// many bytes. Otherwise the operating system would have to clear new pages for each pass.
+// A thread keeps the vector of bounds of its last PanelLook for its next one, if the vector has at
+// most this many bytes. A new vector would take new pages, which the operating system has to clear.
 constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
 std::vector<float>& SpareBounds() {
   thread_local std::vector<float> spare;
@@ -185,7 +185,8 @@ void PanelLook::ChooseByMassOf(const RoundLooks::Tile& tile, std::int64_t index)
   // look.blocks.ln_left_out has not.
   look.candidates.ln_left_out =
       std::max(std::log(choice.left_out) + reference, look.blocks.ln_left_out);
-  // Skipping blocks saves enough time by itself, however many panels of the other blocks remain.
+  // Skipping blocks saves more time than the looks take, however many panels of the other blocks
+  // remain.
   look.continues = look.skips() || SecondLookPays(look, choice, bounds, look.panel_count);
 }
 
@@ -211,8 +212,11 @@ void PanelLook::FindKeptBlocks(std::int64_t index) {
 
 PanelLogits PanelLook::BestPanel(const ScanPlan& plan, const Look& look,
                                  absl::Span<const float> bounds) const {
-  // A sketched panel has an infinite bound if its mass is beyond float32. Its mass is then above
-  // all finite ones. Trying a few of these panels is enough.
+  // If a block has a sketch, the bound of one of its panels is infinite in two cases: the bound on
+  // its mass is too large for float32, or the query attends to only some rows of the block. In the
+  // first case, the panel is likely to have larger logits than those of finite bounds. At most
+  // kBeyondMax panels of infinite bounds are scored. If the best panel is not among them, more
+  // panels are kept than have to be, and the answer is as exact.
   constexpr std::size_t kBeyondMax = 4;
   std::vector<std::int64_t> tried;
   std::int64_t best = -1;

@@ -11,8 +11,8 @@
 
 namespace softlookup {
 
-// Chooses the candidate panels of each look that continues after its sample, by bounds that
-// sketches give on the logits or masses of panels. Ends looks that cannot save time.
+// Chooses the candidate panels of each look that SampleLook has not ended, by bounds that sketches
+// give on the logits or masses of panels. Ends looks that cannot save time.
 class PanelLook {
  public:
   // Both must outlive this object. `sample` must be over `looks`.
@@ -21,7 +21,7 @@ class PanelLook {
   PanelLook(const PanelLook&) = delete;
   PanelLook& operator=(const PanelLook&) = delete;
 
-  // Returns the most bytes of bounds that one look takes.
+  // Returns the most bytes that the bounds of one look take.
   static std::int64_t BoundBytesMax(const AlignedBlocks& blocks);
 
   // Sets blocks(), and gives each look that continues room for the bounds of its panels. Call this
@@ -48,14 +48,14 @@ class PanelLook {
   void ChooseByMassOf(const RoundLooks::Tile& tile, std::int64_t index);
   // Does the same for a look whose goal does not weigh all rows.
   void ChooseByRankOf(const RoundLooks::Tile& tile, std::int64_t index);
-  // Makes candidates of the panels that hold the first goal.first_rows rows.
+  // Makes candidates of the panels that hold the first goal.first_rows rows: sets their bounds to
+  // infinity.
   void KeepFirstRows(std::int64_t index);
   // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(std::int64_t index);
-  // `bounds` are on masses. Scores the panel of the largest finite bound, and a few panels of
-  // infinite bounds, in float64.
-  // Returns the largest logit and the largest log-sum-exp of a panel. These may come from different
-  // panels.
+  // Scores a few panels in float64: the one of the largest finite bound, and some of infinite
+  // bounds. `bounds` are on masses. Returns the largest logit and the largest log-sum-exp of a
+  // panel. These may come from different panels.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;
   // Returns the block of a panel, by the panel's index in the look's bounds.

@@ -38,9 +38,15 @@ bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const Head
              LogitErrorMax(plan.options);
 }
 
+// Returns an upper bound on |key| over the rows of the block.
+double KeyNormMax(const ScanPlan& plan, const kernels::BlockView& block) {
+  constexpr double kRounding = 0x1p-23;  // key_norms_max are rounded to the nearest float32.
+  return block.key_norms_max[plan.head] * (1 + kRounding);
+}
+
 // Returns an upper bound on |query| |key| over the rows of the block.
 double NormsOf(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
-  return query.norm * block.key_norms_max[plan.head];
+  return query.norm * KeyNormMax(plan, block);
 }
 
 double Int8Error(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
@@ -174,8 +180,7 @@ std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const Positioned
   const double term = product ? q * k : (q + k) * (q + k);
   if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) return std::nullopt;
   for (std::size_t sums_index = 0; sums_index < kernels::kFloat32Sums.size(); ++sums_index) {
-    if (Float32LogitError(plan, query, view.key_norms_max[plan.head], sums_index) <=
-        logit_error_max) {
+    if (Float32LogitError(plan, query, KeyNormMax(plan, view), sums_index) <= logit_error_max) {
       return sums_index;
     }
   }

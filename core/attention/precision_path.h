@@ -53,14 +53,15 @@ double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double ke
 // - Weights are logits (LINEAR).
 // - The head has few components.
 // - The score is a cosine, and the query is 0 or the block has no sketch with its keys' norms.
-// - A term or an inverse norm could leave float32's range.
+// - A term or an inverse norm could be too large or too small for float32.
 // The index depends only on the plan, the query and the block.
 std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const PositionedBlock& block,
                                           const HeadQuery& query, double logit_error_max);
 
-// Returns true if no entry of kernels::kFloat32Sums keeps errors of logits within LogitErrorMax for
-// keys of norms up to key_norm_max. A scan of all rows then scores some rows in float64. Returns
-// false if the plan has a matrix unit, which may be precise enough.
+// Returns true if the plan has no matrix unit, and no entry of kernels::kFloat32Sums keeps errors
+// of logits within LogitErrorMax for keys of norms up to key_norm_max. A scan of all rows then
+// usually scores some rows in float64. A matrix unit may be precise enough, so the result is false
+// with one.
 bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_max);
 
 kernels::Term TermOf(Score score);
@@ -71,9 +72,9 @@ double ScaleOf(const ScanPlan& plan);
 
 // A term is a product or a squared difference of one component. If no |term| is above
 // kFloat32SumMax, the float32 sum of a run does not overflow. If the largest |term| is at least
-// kFloat32FactorMin, the terms that matter are not subnormal in float32. For products of weights
-// and values, it is enough that the largest weight and the largest value each reach
-// kFloat32FactorMin: they need not be those of one row.
+// kFloat32FactorMin, the terms that matter are not subnormal in float32. Nor are the products of
+// weights and values that matter, if the largest weight and the largest value each reach
+// kFloat32FactorMin. These two need not be those of one row.
 inline constexpr double kFloat32SumMax = 0x1p120;
 inline constexpr double kFloat32FactorMin = 0x1p-60;
 // The inverses of smaller norms may be beyond float32's range.

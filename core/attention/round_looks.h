@@ -27,9 +27,10 @@ struct Look {
   std::int64_t panel_count = 0;  // Panels of the task's blocks: what a scan of all rows reads.
   SketchBounds sketches;
   LogitRangeOfRows range;
-  // From CoarsePart(): the part of the mass that may be scored in the fastest arithmetic.
+  // From CoarsePart(): the part of the mass of all rows that may be scored in the fastest
+  // arithmetic.
   double coarse_part = 0;
-  // From NeedsFloat64(): true if a scan of all rows would score some of them in float64.
+  // From NeedsFloat64(): true if a scan of all rows is likely to score some of them in float64.
   bool needs_float64 = false;
   // From MaySkipBlocks(). If false, BlockLook does not bound the look's blocks.
   bool may_skip_blocks = true;

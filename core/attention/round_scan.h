@@ -16,10 +16,11 @@
 namespace softlookup {
 
 // Adds the rows of a round's blocks to the states of its head queries, one window after another. A
-// window is some neighbouring block ranges of the round.
+// window is a run of neighbouring block ranges of the round (work_cut.h).
 //
-// Threads take the work items of a window one after another. An item makes one state for each of
-// its head queries. Once all items are scanned, their states are merged in the order of blocks.
+// Each thread scans the work items of a window one after another. The scan of an item makes a state
+// over the item's blocks for each of its head queries. Once all items are scanned, their states are
+// merged in the order of blocks.
 class RoundScan {
  public:
   // All arguments must outlive this object. `round` and `work` may change between two calls of

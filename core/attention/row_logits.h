@@ -20,8 +20,8 @@ kernels::LogitParams LogitParamsOf(const ScanPlan& plan, const PositionedBlock& 
                                    const HeadQuery& query);
 
 // Adds to `collector` the rows among `rows` that count and that `collector` wants. Adds none once
-// plan.collected_rows_left is used up. `max_logit` must be at least as large as the logits of
-// `rows`. `buffer` is scratch space.
+// plan.collected_rows_left is used up. `scores` and `logits` are by row of the block. `max_logit`
+// must be at least as large as the logits of `rows`. `buffer` is scratch space.
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, kernels::RowRange rows,
                  double max_logit, const double* scores, const double* logits,
                  std::vector<CountedRow>& buffer, TopRows& collector);

@@ -12,8 +12,8 @@
 namespace softlookup {
 namespace {
 
-// Where masses rank rows, a look ends if the sample's cut is more than this many nats below its
-// largest bound. Masses of rows that far below are too small for float32 to rank the rows.
+// Where masses rank rows, a look ends if the sample's cut is more than this many nats below the
+// sample's largest bound. Masses of rows that far below are too small for float32 to rank the rows.
 constexpr double kRankedNatsMax = 60;
 
 }  // namespace
@@ -44,7 +44,8 @@ void SampleLook::Begin() {
     places_[b] = std::ssize(sampled_blocks_);
     sampled_blocks_.push_back(static_cast<std::int64_t>(b));
   }
-  // LookAt sets no bounds where the task has no block, or past a block's last panel.
+  // LookAt sets no bounds where the task has no block, or past a block's last panel. Those stay
+  // -inf.
   bounds_.assign(
       looks_.all().size() * sampled_blocks_.size() * static_cast<std::size_t>(blocks_.panels_max()),
       static_cast<float>(-kInfiniteLogit));

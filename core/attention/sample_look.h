@@ -15,14 +15,14 @@ namespace softlookup {
 // sample costs little. It shows whether a look at all blocks can save time, and gives the reference
 // of the masses (panel_choice.h).
 //
-// A look that skips blocks needs no sample: BlockLook has set its reference, and skipping saves
-// enough time.
+// A look that skips blocks needs no sample: BlockLook has set its reference, and skipping blocks
+// saves more time than the look takes.
 class SampleLook {
  public:
   // `looks` must outlive this object.
   explicit SampleLook(RoundLooks& looks) : looks_(looks), blocks_(looks.blocks()) {}
 
-  // Returns the most bytes of bounds that one look takes.
+  // Returns the most bytes that the bounds of one look take.
   static std::int64_t BoundBytesMax(const AlignedBlocks& blocks);
   // Returns true if the block is in the sample of looks that read all blocks.
   static bool IsSampled(const PositionedBlock& block) { return block.number % kStride == 0; }
@@ -41,8 +41,9 @@ class SampleLook {
   // for the others. Calls for different tiles may run at the same time.
   void Choose(std::int64_t tile);
 
-  // Copies the sample's bounds on logits for looks[index], which reads all blocks, to their places
-  // in `bounds`: [block of the pass][panel]. Call this once Choose has run for all tiles.
+  // Copies the sample's bounds on logits for the look numbered `index`, which reads all blocks, to
+  // their places in `bounds`: [block of the pass][panel]. Call this once Choose has run for all
+  // tiles.
   void CopyTo(std::int64_t index, absl::Span<float> bounds) const;
 
  private:
@@ -53,8 +54,8 @@ class SampleLook {
   // which tell nothing. A bound of -inf is that of a panel without rows that count. Returns none if
   // all are -inf.
   std::vector<float> SampleOf(std::int64_t index) const;
-  // Returns false if the sample shows that a look will hardly save time. `number` is the index of
-  // the head query in the tile.
+  // Returns false if the sample shows that the look is not likely to save time. `number` is the
+  // index of the look's head query in the tile.
   bool SavesMost(const RoundLooks::Tile& tile, int number, absl::Span<const float> sample) const;
   // Returns the index in bounds_ of the bounds of a sampled block's panels, for the look
   // looks_[index]. `place` is the block's index in sampled_blocks_.

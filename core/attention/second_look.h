@@ -44,7 +44,8 @@ struct Candidates {
 // block. Scans the whole block for a query with many candidates in it, if values are added up and
 // no rows are ranked. `block_index` is the index of the block in the pass. A state counts only rows
 // of the panels that are scanned. If no row counts, the query's sums may stay unset. Returns the
-// number of rows scanned for any of the queries.
+// number of rows that are scanned for at least one query. Each scanned panel counts as 16 rows,
+// unless the whole block is scanned.
 std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& block,
                             std::int64_t block_index, const HeadQuery* queries,
                             const Candidates* const* candidates, int query_count,

@@ -31,8 +31,8 @@ inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 class SharedPass {
  public:
   // `answers` are those to the tasks of the pass. TaskAnswer::Begin must have succeeded for all of
-  // them. Their tasks must be as for AttendTogether, and each have at least one query. The answers
-  // must outlive the pass.
+  // them. Their tasks must be such as AttendTogether takes, and each must have at least one query.
+  // The answers must outlive the pass.
   SharedPass(absl::Span<TaskAnswer* const> answers, ForkJoinPool& pool);
 
   // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile. Returns

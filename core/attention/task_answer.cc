@@ -43,7 +43,8 @@ bool SortInSteps(std::vector<T>& items, const Less& less, PassTask& task) {
 }  // namespace
 
 TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
-    // An answer that lists more rows than fit is refused. So it is enough to collect one row more.
+    // An answer that lists more rows than fit is refused. To find that out, it is enough to collect
+    // one row more than fits.
     : pass_task_(task, cancel, task.answer_bytes_max / kWeightBytesMin + 1) {}
 
 absl::Status TaskAnswer::Begin() {

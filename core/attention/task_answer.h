@@ -29,8 +29,8 @@ class TaskAnswer {
   // Returns the task as the pass knows it.
   PassTask& pass_task() { return pass_task_; }
 
-  // Counts the least bytes that the listed weights of a head query take in the answer. Take()
-  // refuses an answer that is too large. Not thread-safe.
+  // Adds the least bytes that the listed weights of a head query take to the size of the answer. If
+  // that is then too large, Take() refuses the answer. Not thread-safe.
   void CountListed(const HeadQueryState& found);
   // Writes the results of a head query to the answer. Does nothing if the answer is too large or
   // the task is cancelled.

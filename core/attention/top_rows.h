@@ -34,7 +34,7 @@ class TopRows {
   }
 
   // Returns false only if `row` cannot rank among the first `capacity` rows, so that Add() would
-  // leave it out. Once false for a row, it stays false.
+  // leave it out. Once this has returned false for a row, it always does.
   bool Wants(const CountedRow& row) const {
     return Rank(row) >= threshold_.load(std::memory_order_relaxed);
   }
@@ -46,8 +46,8 @@ class TopRows {
 
  private:
   // Returns the number of `row` that is compared with threshold_. For kWeight, threshold_ is a
-  // rounded logit, but this number is the logit itself. Rounding it down would change no
-  // comparison, because threshold_ is a multiple of the rounding's step.
+  // rounded logit, but this number is the logit as it is. Rounding it down, too, would change no
+  // comparison, because threshold_ is a multiple of the step that logits are rounded to.
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kPosition ? -static_cast<double>(row.position) : row.logit;
   }

@@ -44,9 +44,9 @@ struct RoundWork {
   }
 };
 
-// Cuts the work of a round so that all threads have items, as far as there is enough work.
-// Overwrites `cut`. group_of(i) must return the merge group of block i in [0, block_count). Blocks
-// of one group must be neighbours.
+// Cuts the work of a round into enough items to keep all threads busy, or into as many as its
+// blocks and head queries allow. Overwrites `cut`. group_of(i) must return the merge group of block
+// i in [0, block_count). Blocks of one group must be neighbours.
 void CutWork(const WorkSize& size, absl::FunctionRef<std::int64_t(std::int64_t)> group_of,
              WorkCut& cut);
 

@@ -5,7 +5,7 @@
 
 namespace softlookup {
 
-// Returns how many parts of at most `part` make up `total`.
+// Returns the least number of parts of at most `part` each that `total` can be cut into.
 constexpr std::int64_t PartCount(std::int64_t total, std::int64_t part) {
   return (total + part - 1) / part;
 }

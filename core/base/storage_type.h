@@ -13,8 +13,8 @@ enum class StorageType : std::uint8_t {
   // The relative error of a normal number is at most 2^-8.
   kBfloat16 = 3,
   // Integer multiples of a scale. A row's key has a scale, and its value has another. Each is the
-  // largest |component| of its vector, divided by 127 and rounded. The error of a component is at
-  // most half the scale.
+  // largest |component| of its vector, divided by 127 and rounded to float32. The error of a
+  // component is at most half the scale.
   kInt8 = 4,
 };
 

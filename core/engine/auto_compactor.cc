@@ -11,9 +11,9 @@
 namespace softlookup {
 namespace {
 
-// Returns whether `status` tells of a compaction that should have come to its end. It need not if
-// the server stops, if a call compacts the store already, or if the store was deleted. A store that
-// was renamed is queued by the rename.
+// Returns whether `status` is a failure. A compaction that ends early is none if the server stops,
+// if a call compacts the store already, or if the store was deleted or renamed. The rename queues
+// the store again.
 bool IsFailure(const absl::Status& status) {
   return !status.ok() && !absl::IsCancelled(status) && !absl::IsNotFound(status) &&
          ReasonOf(status) != reasons::kCompactionInProgress.name;
@@ -87,9 +87,10 @@ bool AutoCompactor::IsEnough(const CompactionRows& rows) const {
 }
 
 bool AutoCompactor::MayBeEnough(const Counted& last, const Snapshot& snapshot) const {
-  // At most one block comes to have rows to drop for each row that was deleted since, and for each
-  // block behind which another one began. Compactions that were asked for make both numbers smaller
-  // by as much, so without them the part is an upper bound.
+  // Since the last count, at most one more block has got rows to drop for each row that was
+  // deleted, and for each block behind which another one began. Compactions that callers asked for
+  // have lowered `held` and `to_drop` by the same number. They are left out, which makes the part
+  // of rows to drop no smaller.
   const std::int64_t block_rows = snapshot.stored_blocks().block_rows();
   const auto row_count = static_cast<std::int64_t>(snapshot.row_count());
   const std::int64_t appended = row_count - last.row_count;

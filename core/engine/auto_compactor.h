@@ -15,13 +15,13 @@
 
 namespace softlookup {
 
-// The rows of a store that compactions have to do with.
+// How many rows a store holds, and how many of these a compaction would drop.
 struct CompactionRows {
   std::int64_t held = 0;     // Rows that no compaction has dropped.
-  std::int64_t to_drop = 0;  // Those of them that the next one drops.
+  std::int64_t to_drop = 0;  // Those of `held` that the next compaction drops.
 };
 
-// Takes time in proportion to the number of blocks.
+// Counts the rows of `blocks`. Takes time in proportion to the number of blocks.
 CompactionRows CountCompactionRows(const StoredBlocks& blocks);
 
 // Compacts stores without being asked, on a thread of its own. Takes the stores from
@@ -40,7 +40,8 @@ class AutoCompactor {
   AutoCompactor& operator=(const AutoCompactor&) = delete;
 
  private:
-  // What a count found that was too little for a compaction.
+  // The last count of a store's rows, if it found too few rows to drop for a compaction. Also the
+  // store's number of rows, and of deleted rows, at that time.
   struct Counted {
     std::weak_ptr<const Store> store;
     CompactionRows rows;
@@ -62,8 +63,8 @@ class AutoCompactor {
   Compactor& compactor_;
   const std::shared_ptr<EngineObserver> observer_;
   CancelToken cancel_;
-  // By the store's number. Spares most counts of a store in which few rows die at a time. Used on
-  // thread_ alone.
+  // The last counts, by the store's number. With them, a store in which few rows are deleted at a
+  // time is seldom counted again. Used on thread_ alone.
   absl::flat_hash_map<std::uint64_t, Counted> counted_;
   std::thread thread_;  // Declared last, because it uses the other members.
 };

@@ -122,7 +122,7 @@ void Committer::Report(const absl::Status& committed) {
   if (observer_ == nullptr) return;
   if (!committed.ok()) {
     if (!std::exchange(refuses_, true)) observer_->OnWritesRefused(committed);
-  } else if (refuses_ && !log_->has_failed()) {  // A full disk takes deletions alone.
+  } else if (refuses_ && !log_->has_failed()) {  // A full disk takes only deletions.
     refuses_ = false;
     observer_->OnWritesTaken();
   }

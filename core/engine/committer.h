@@ -60,8 +60,9 @@ class Committer {
   // If `log` is null, nothing outlives the process. `waiting_bytes_max` bounds the writes that wait
   // (see Post()). `sync_time` observes the nanoseconds, by `clock`, that the log takes to write and
   // sync a group. Groups without a sync are not observed. `log`, `sync_time` and `clock` must
-  // outlive the committer. `observer`, which may be null, hears of writes that the log refuses and
-  // takes again, before the writes are answered.
+  // outlive the committer. `observer` may be null. It hears when the log begins to refuse writes,
+  // and when the log takes all writes again. It hears so before the group that showed it is
+  // answered.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady(),
             std::shared_ptr<EngineObserver> observer = nullptr);
@@ -86,7 +87,8 @@ class Committer {
   Writes TakeGroup();
   // Runs `group`, for which committing_ must have been set, and clears committing_.
   void CommitGroup(Writes group);
-  // Calls `observer_` if the log refuses writes since this commit, or takes them again.
+  // Calls `observer_` if this commit, which ended with `committed`, is the first that the log
+  // refused, or the first after which the log takes all writes again.
   void Report(const absl::Status& committed);
 
   CommitLog* const log_;

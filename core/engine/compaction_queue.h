@@ -23,7 +23,7 @@ class CompactionQueue {
  public:
   // Stores are queued from now on. Must not be called again after Close().
   void Open();
-  // No store is queued from now on. Ends Take().
+  // No store is queued from now on, and Take() returns null.
   void Close();
 
   // Queues `store`. If it is queued already, it keeps its place. Does nothing before Open() and
@@ -42,8 +42,8 @@ class CompactionQueue {
 
   absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
-  // The numbers of the queued stores, and the stores by number. A store that is renamed meanwhile
-  // keeps its number but becomes another Store.
+  // The numbers of the queued stores, in their order, and the stores by number. A store that is
+  // renamed meanwhile keeps its number but becomes another Store.
   std::deque<std::uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::uint64_t, std::weak_ptr<Store>> stores_ ABSL_GUARDED_BY(mutex_);
 };

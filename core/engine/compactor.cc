@@ -21,14 +21,15 @@
 namespace softlookup {
 namespace {
 
-// Most blocks in a run, which one write compacts. Other writes wait for it, and the log rewrites
-// what is left of these blocks in one batch.
+// Maximum number of blocks in a run. One write compacts a run. Other writes wait for it, and the
+// log rewrites what is left of these blocks in one batch.
 constexpr std::int64_t kBlocksPerRun = 16;
 // How long a caller should wait if the store is being compacted.
 constexpr absl::Duration kCompactionRetryDelay = absl::Seconds(5);
 
-// Returns runs that have all blocks with rows to drop, in order. A run begins and ends with such a
-// block. Others in between only have their records rewritten, which takes less than further writes.
+// Returns runs, in order, that together have all blocks with rows to drop. A run begins and ends
+// with such a block. Of other blocks in between, only the records are rewritten, which takes less
+// time than further writes.
 std::vector<BlockRun> RunsToCompact(const StoredBlocks& blocks) {
   std::vector<BlockRun> runs;
   const std::int64_t block_count = blocks.row_count() / blocks.block_rows();
@@ -97,8 +98,8 @@ class RowRecords {
       }
       return absl::OkStatus();
     };
-    // The record with the first row of the runs may begin before it, but hardly ever earlier than
-    // one append before.
+    // The record with the first row of the runs may begin before that row, but hardly ever by more
+    // rows than one append may have.
     const std::uint64_t first = records.PositionOf(runs.front().begin);
     const std::string end = key_at(records.PositionOf(runs.back().end));
     const auto append_rows = static_cast<std::uint64_t>(Limits().rows_per_append_max);
@@ -112,9 +113,9 @@ class RowRecords {
     return records;
   }
 
-  // Returns the records that have a row of `run`, and forgets them and those before.
-  // PutCompaction() must cut the last of them at the end of the run. Call this for ascending runs.
-  // DATA_LOSS if no record has a row of the run, or several have it.
+  // Returns the records that have rows of `run`, and forgets them and those before. Assumes that
+  // PutCompaction() then cuts the last of them at the end of the run. Call this for ascending runs.
+  // DATA_LOSS if a row of the run is in no record, or in several.
   absl::StatusOr<std::vector<RowSpan>> Take(const BlockRun& run) {
     const std::uint64_t begin = PositionOf(run.begin), end = PositionOf(run.end);
     while (next_ < spans_.size() && spans_[next_].end() <= begin) ++next_;
@@ -132,7 +133,7 @@ class RowRecords {
           reasons::kDataLoss,
           absl::StrCat("the log has no whole record of the row at position ", covered));
     }
-    // What PutCompaction() makes of the last record.
+    // The records that PutCompaction() makes of the rows that the last record has behind the run.
     const std::vector<RowSpan> rest = SpansOf(end, covered, block_rows_);
     spans_.insert(spans_.begin() + static_cast<std::ptrdiff_t>(next_), rest.begin(), rest.end());
     return taken;

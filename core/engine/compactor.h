@@ -40,11 +40,12 @@ class Compactor {
                                            const CancelToken& cancel);
 
  private:
-  // Returns false if the store is being compacted. It is then queued for the AutoCompactor once
-  // that has ended, because the compaction in progress may not see what it would.
+  // Returns false if the store is being compacted already. The store is then queued for
+  // AutoCompactor once that compaction has ended: rows that were deleted after it began are left
+  // for another one.
   bool Begin(const std::shared_ptr<Store>& store);
   void End(std::uint64_t number);
-  // Compacts one run, in one write. The outcome has no snapshot.
+  // Compacts one run, in one write. The snapshot of the returned outcome is null.
   absl::StatusOr<CompactOutcome> Commit(const std::shared_ptr<Store>& store, BlockRun run,
                                         std::vector<RowSpan> spans);
 
@@ -53,8 +54,9 @@ class Compactor {
   Committer& committer_;
 
   absl::Mutex mutex_;
-  // By number, the stores that are being compacted. The value is a store of this number, which a
-  // rename may have made another Store, for which a compaction was refused meanwhile.
+  // The numbers of the stores that are being compacted. The value is the store of this number if
+  // Begin() refused a compaction of it meanwhile, else null. A rename may have made it another
+  // Store than the one that is being compacted.
   std::map<std::uint64_t, std::weak_ptr<Store>> in_progress_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -20,9 +20,9 @@ namespace softlookup {
 // another reason.
 absl::StatusOr<std::vector<std::uint64_t>> UnfinishedIn(const CommitLog& log);
 
-// Deletes the records of the unfinished stores that are not among `stores`, and all marks. The log
-// keeps those that it does not delete now, and the next start tries again. Call this as
-// ClearLeftovers(), and before it.
+// Deletes the records of the unfinished stores that are not among `stores`, and the marks of all
+// unfinished stores. If the log refuses this, they stay, and the next start tries again. Call this
+// when the stores are loaded, before calls can change them, and before ClearLeftovers().
 void ClearUnfinished(const std::vector<NamedStore>& stores, CommitLog& log);
 
 // Returns the largest number that a store, an unfinished one or a leftover may have. 0 if there is
@@ -32,9 +32,9 @@ std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLo
 
 // Deletes the leftovers of numbers up to `last_number` once more, so that `log` frees their disk.
 // There are leftovers if a server stopped before their disk was free, or if its version never freed
-// any. Then reads the leftovers that are still in table files, and those of names. DATA_LOSS if one
-// is damaged, UNAVAILABLE if one cannot be read for another reason. After an error, compaction must
-// not begin, because it would read the same records.
+// any. Then reads the leftovers that are still in table files, and all records of names and marks
+// there. DATA_LOSS if one is damaged, UNAVAILABLE if one cannot be read for another reason. After
+// an error, compaction must not begin, because it would read the same records.
 //
 // `last_number` is what LastNumberIn() returned. Call this when the stores are loaded, before calls
 // can change them.

@@ -224,8 +224,8 @@ absl::Status ReadRowsWhole(Loading& loading) {
   return loading.AddRows(pending);
 }
 
-// A store with more bytes than this is read by several threads, in parts of about this many bytes.
-// Parts are this small so that the threads end at about the same time.
+// A store with more bytes than this is read by several threads, in parts of at most about this many
+// bytes. Parts are this small so that the threads end at about the same time.
 constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 
 // Reads all rows on this thread and those of `pool`. Call this after ReadStore().
@@ -333,7 +333,7 @@ absl::Status StoreIsDamaged() {
       "a store is damaged; the start after its deletion frees it, if what is left can be read");
 }
 
-// Returns OK if `status`, that of ClearLeftovers(), is OK.
+// Returns `status`, that of ClearLeftovers(), and adds the remedy to its message if it is an error.
 absl::Status WithRemedy(const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(

@@ -64,7 +64,8 @@ void Notify(LoadObserver& observer, const LoadedStore& loaded);
 //
 // If StoresIn() finds no names, writes the records of names anew. Deletes the unfinished stores.
 // Then, if there were names and no store is damaged, clears the leftovers (leftovers.h). If these
-// can all be read, lets the log compact its records.
+// can all be read, lets the log compact its records. In all other cases, calls CountLeftovers(),
+// and observer.OnDiskKept() with the reason.
 //
 // Returns the largest number that a store or a leftover may have, as LastNumberIn() does. Errors:
 // those of StoresIn(); those of CommitLog::Commit() if the names cannot be written; UNAVAILABLE if

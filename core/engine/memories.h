@@ -24,8 +24,9 @@ absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index);
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
                                        std::uint64_t begin, std::uint64_t end);
 
-// Returns the memory `name` over the rows that a client asks for. Null stands for the first row, or
-// for the end. Also returns the errors of FindMemory() and of RowSelection::Make().
+// Returns the memory `name` over the rows that a client asks for. A `begin` that is not set stands
+// for position 0. An `end` that is not set stands for the end of the snapshot's rows. Also returns
+// the errors of FindMemory() and of RowSelection::Make().
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, absl::string_view name,
                                        std::optional<std::uint64_t> begin,
                                        std::optional<std::uint64_t> end);

@@ -37,15 +37,15 @@ struct RowSpan {
   std::uint64_t row_count = 0;
   std::uint64_t end() const { return first_position + row_count; }
 };
-// Cuts positions [begin, end), which begin with a block, into spans of at most kBlocksPerSpan
-// blocks.
+// Cuts positions [begin, end) into spans of at most kBlocksPerSpan blocks. `begin` must be the
+// first position of a block.
 std::vector<RowSpan> SpansOf(std::uint64_t begin, std::uint64_t end, std::int64_t block_rows);
 inline constexpr std::int64_t kBlocksPerSpan = 16;
 // Puts what a compaction left of the blocks [begin, end), and deletes the records that had their
 // rows before. `spans` are the log's records that have a row of these blocks, in order. A record
-// that also has rows of other blocks is cut at the blocks' edges. What follows `end` becomes the
-// records that SpansOf() returns, so that a long record is rewritten once, however many compactions
-// meet it.
+// that also has rows of blocks outside of [begin, end) is cut at the edges of this range. What
+// follows the range becomes the records that SpansOf() returns, so that a long record is rewritten
+// once, however many compactions meet it.
 void PutCompaction(std::uint64_t store, const CompactOutcome& outcome, std::int64_t begin,
                    std::int64_t end, absl::Span<const RowSpan> spans, LogBatch& batch);
 
@@ -55,7 +55,7 @@ void DeleteRecords(std::uint64_t store, LogBatch& batch);
 // Marks a store as unfinished. Call this in the batch of its first records. A store that is
 // unfinished has no name yet.
 void PutUnfinished(std::uint64_t store, LogBatch& batch);
-// Puts the records that make an unfinished store a store: those of PutNewStore(). Ends its mark.
+// Puts the records that make an unfinished store a store: those of PutNewStore(). Deletes its mark.
 void PutFinished(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                  LogBatch& batch);
 // Deletes all records of an unfinished store, and its mark.

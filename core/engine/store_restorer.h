@@ -37,12 +37,14 @@ class StoreRestorer {
   // Checks what can be known before the backup is opened. INVALID_NAME, STORE_EXISTS or
   // TOO_MANY_STORES. The last write checks the same again, and decides.
   absl::Status CheckNames(const StoreRestore& restore) const;
-  // Copies the records of the store `from` of `backup` to those of `store`, all but those that make
-  // it a store. Returns whether it has begun, also after an error, in `has_begun`.
+  // Copies records from `backup` to the engine's log: those of the store with the number `from`,
+  // under the number of `store`. Leaves out the name, the configuration and the revision, which the
+  // last write puts. Sets `has_begun` to true once a write of the copy is staged, also if an error
+  // follows.
   absl::Status Copy(const CommitLog& backup, std::uint64_t from, const Store& store,
                     const CancelToken& cancel, bool& has_begun);
-  // Commits what `put` adds to a batch, which has about `bytes`. Waits while too many writes wait,
-  // but no longer than `cancel`, if it is not null.
+  // Commits what `put` adds to a batch, which is about `bytes` bytes. While too many writes wait,
+  // tries again until `cancel`, if it is not null, is cancelled or its deadline passes.
   absl::Status Commit(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
                       const CancelToken* cancel);
 

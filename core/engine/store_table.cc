@@ -98,7 +98,8 @@ std::vector<std::string> StoreTable::DamagedNames() const {
 }
 
 absl::Status StoreTable::CheckNewLocked(const std::string& name, std::int64_t count_max) const {
-  // A client that creates the store if it is missing has what it wants, however many there are.
+  // Looks at the name first. A client that creates a store only if it is missing then hears
+  // STORE_EXISTS, even if the server holds its limit of stores.
   if (stores_.contains(name) || reserved_.contains(name)) return StoreExists(name);
   if (static_cast<std::int64_t>(stores_.size() + reserved_.size()) >= count_max) {
     return MakeError(reasons::kTooManyStores,

@@ -27,7 +27,8 @@ void Retire(Store& store, absl::Status status, CountedStores& stores) {
 // Adds a store to the table: a new one without rows, or one whose records are in the log already.
 class AddStoreWrite final : public Write {
  public:
-  // `is_new` says which. `reserved` are the bytes of the store in the budget, if it has some.
+  // `is_new`: the store is new, without rows. `reserved` holds the bytes of the store in the
+  // budget. Null: none are reserved.
   AddStoreWrite(CountedStores& stores, std::shared_ptr<Store> store, bool is_new,
                 std::optional<ByteBudget::Reserved>* reserved, std::int64_t store_count_max,
                 WriteCallback<StoreInfo> callback)
@@ -152,7 +153,7 @@ class RenameStoreWrite final : public Write {
     const std::shared_ptr<Store> renamed = store_->HandOver();
     stores_.table.Rename(rename_.name, rename_.new_name, renamed);
     store_->Close(StoreNotFound(rename_.name));
-    // The rename ends compactions under the old name.
+    // The rename ends a compaction under the old name, so the store is queued again.
     stores_.compaction_queue.Add(renamed);
     result_.store = renamed->info();
     if (replaced_ == nullptr) return;

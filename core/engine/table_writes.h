@@ -20,21 +20,22 @@ namespace softlookup {
 // have checked everything in the arguments that does not depend on earlier writes. The writes check
 // the rest. `stores` must outlive the writes.
 
-// `number` and `executor` are those of the new store.
+// Makes the write that creates a store without rows. `number` and `executor` are those of the new
+// store.
 std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t number,
                                        StoreConfig config, Store::Executor executor,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
 
-// Makes the write that gives a store its name whose other records are in the log already
-// (PutFinished()). `reserved` are the store's bytes, which the write counts as bytes of stores
-// instead. It must outlive the write.
+// Makes the write that turns an unfinished store, whose rows are in the log already, into a store
+// (PutFinished()). `reserved` holds the store's bytes in the budget. The write counts them as bytes
+// of stores and resets `reserved`, which must outlive the write.
 std::unique_ptr<Write> MakeAddStore(CountedStores& stores, std::shared_ptr<Store> store,
                                     std::optional<ByteBudget::Reserved>& reserved,
                                     std::int64_t store_count_max,
                                     WriteCallback<StoreInfo> callback);
 
-// The store may be damaged.
+// Makes the write that deletes the store `name`, which may be damaged.
 std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,
                                        absl::AnyInvocable<void(absl::Status)> callback);
 

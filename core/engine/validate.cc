@@ -100,10 +100,10 @@ absl::Status CheckDim(absl::string_view field, std::int64_t dim, std::int64_t nu
 absl::Status CheckCols(absl::string_view field, const MatrixView& matrix,
                        absl::string_view dim_name, std::int64_t dim) {
   if (matrix.cols == dim) return absl::OkStatus();
-  return MakeError(
-      reasons::kShapeMismatch,
-      absl::StrCat(field, ": ", matrix.cols, " columns, but the store's ", dim_name, " is ", dim),
-      {{"field", std::string(field)}});
+  return MakeError(reasons::kShapeMismatch,
+                   absl::StrCat(field, ": ", matrix.cols, matrix.cols == 1 ? " column" : " columns",
+                                ", but the store's ", dim_name, " is ", dim),
+                   {{"field", std::string(field)}});
 }
 
 absl::Status CheckRowsMax(absl::string_view field, std::int64_t rows, std::int64_t rows_max) {

@@ -44,7 +44,8 @@ constexpr std::int64_t ElementBytes(StorageType storage) {
   return PanelShape{.storage = storage}.element_bytes();
 }
 
-// Decodes dim_count components of a panel's keys to `buffer`. Reads `scales` for INT8 only.
+// Decodes dim_count components of a panel's keys to `buffer`, [dim_count][kPanelRows]. `keys`
+// points to the first of these components. Reads `scales` for INT8 only.
 template <StorageType kStorage>
 HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int64_t dim_count,
                            float* HWY_RESTRICT buffer) {

@@ -7,9 +7,9 @@
 
 namespace softlookup::kernels {
 
-// Keys and queries as integers times a unit. The unit is 2^-31 of the vector's FixedPointBound().
-// An integer has four base-256 digits, each in [-128, 127]. Four such digits hold no more than
-// 0x7f7f7f7f, so the bound keeps the integers below 2^31 / kFixedPointMargin in size.
+// A key or query is kept as integers times a unit. The unit is 2^-31 times the vector's
+// FixedPointBound(). An integer has four base-256 digits, each in [-128, 127]. Four such digits
+// hold no more than 0x7f7f7f7f, so the bound keeps the |integers| below 2^31 / kFixedPointMargin.
 
 // FixedPointBound(magnitude) is 2^(e - 126). Here e is the exponent field of the float32
 // kFixedPointMargin * magnitude, but at least kFixedPointExponentMin. So the bound is at least
@@ -18,8 +18,8 @@ inline constexpr float kFixedPointMargin = 1.004f;
 inline constexpr std::int32_t kFixedPointExponentMin = 126 - 90;
 
 // Returns a power of two that is above all |components| of a key or query. `magnitude` is the
-// largest |component|. The bound is below 2.01 times the magnitude, or 2^-90 if that is larger.
-// Components are rounded to the nearest multiple of 2^-31 of the bound.
+// largest |component|. The power is 2^-90, or larger and below 2.01 times the magnitude. The unit
+// of the components' integers is 2^-31 times this power.
 inline double FixedPointBound(float magnitude) {
   const std::int32_t exponent = std::max(
       std::bit_cast<std::int32_t>(magnitude * kFixedPointMargin) >> 23, kFixedPointExponentMin);

@@ -9,9 +9,11 @@
 
 namespace softlookup::kernels {
 
-// How a float32 sum over components is formed. A chain adds chain_dims terms one after the other.
-// The chains of a run are added in pairs, by a binary tree. Runs are added in float64. Longer
-// chains take less time, and round more.
+// How a float32 sum over components is formed. A component adds one term: a product or a square. A
+// chain is chain_dims neighbouring terms, which are added one after the other. A run is run_dims
+// neighbouring terms. Its chains are added in pairs, by a binary tree. The sums of runs are added
+// in float64. The last chain and the last run may be shorter. Longer chains take less time, and
+// round more.
 struct Float32Sums {
   std::int64_t chain_dims = 0;
   std::int64_t run_dims = 0;  // chain_dims times a power of two.
@@ -23,16 +25,16 @@ struct Float32Sums {
     const std::int64_t chains = (dims + chain_dims - 1) / chain_dims;
     return std::bit_width(static_cast<std::uint64_t>(chains - 1));
   }
-  // Returns the largest number of roundings that a product in the sum goes through. The product is
-  // rounded once itself, and once when it is added. Each later term of its chain and each level of
-  // the tree rounds once more. The first product of a chain is not added to anything.
+  // Returns the largest number of float32 roundings that a product in the sum goes through. The
+  // product itself is rounded. Its addition to its chain is rounded, unless it is the chain's
+  // first. Each later term of its chain and each level of the tree rounds once more.
   constexpr std::int64_t Roundings(std::int64_t dim_count) const {
     return std::min(chain_dims, dim_count) + Levels(0, dim_count);
   }
 };
 
-// The sums that a scan chooses from, the fastest and least exact first. kRunDimsMax is a multiple
-// of the run_dims of each.
+// The ways to form sums that a scan chooses from, the fastest and least exact first. kRunDimsMax is
+// a multiple of the run_dims of each.
 inline constexpr std::array<Float32Sums, 4> kFloat32Sums = {
     {{40, 160}, {10, 160}, {5, 160}, {5, 10}}};
 inline constexpr std::int64_t kRunDimsMax = 160;

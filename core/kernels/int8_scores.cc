@@ -63,8 +63,8 @@ float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::u
   return static_cast<float>(bound * 0x1p-31);
 }
 
-// Writes the sums of kLanes rows. dots[i] has the rows' sums of products with the query's digit i,
-// the lowest digit first.
+// Writes the sums of kLanes rows. dots[i] has one number for each row: the sum of the products of
+// the key's integers and the query's digit i. Digit 0 is the lowest.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, float* HWY_RESTRICT sums) {
   const FloatTag d;
@@ -120,8 +120,8 @@ template <int kQueries, int kPanels, typename Sum>
 void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim,
               const DigitQueries& queries, int query, Prefetcher& ahead, Sum* sums) {
   const IntTag d;
-  // The order that puts the components of one row in a group side by side. In a panel, these
-  // components are kPanelRows bytes apart.
+  // The order of bytes that puts the four components of each row in a group side by side. In a
+  // panel, these components are kPanelRows bytes apart.
   alignas(64) static constexpr auto kByRow = [] {
     std::array<std::uint8_t, kGroupBytes> from{};
     for (std::size_t i = 0; i < from.size(); ++i) {

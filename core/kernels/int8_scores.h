@@ -13,8 +13,8 @@ namespace softlookup::kernels {
 // Dot products of queries and INT8 keys, in integers. A query's components become fixed-point
 // numbers of four base-256 digits. The products of each digit with the keys' integers are summed
 // exactly in 32 bits. So the bits of a sum depend only on its query and row. They do not depend on
-// the DotUnit, the vector width, the order, or the other queries and rows. The errors below are
-// worst-case bounds.
+// the DotUnit, the vector width, the order of additions, or the other queries and rows. The errors
+// below are worst-case bounds.
 
 enum class DotUnit {
   kPortable,  // Slow reference for kVnni.
@@ -27,18 +27,18 @@ bool VnniIsUsable();
 // Returns true if ScoreInt8Rows takes a query and a block whose |components| have these bounds.
 bool KeysFitInt8Dots(float query_magnitude, float key_magnitude);
 
-// Returns an upper bound on the error of ScoreInt8Rows with double sums. `norms` must be at least
-// |query| |key|.
+// Returns an upper bound on the error of a double sum of ScoreInt8Rows(). The magnitudes are upper
+// bounds on the |components| of the query and of the key. `norms` must be at least |query| |key|.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms);
 
-// ScoreInt8Rows with float sums takes keys of at most kInt8FloatDimMax components. Its error is up
-// to kInt8FloatError * norms larger than ScoreErrorInInt8(), with the same `norms`.
+// With float sums, ScoreInt8Rows() takes keys of at most kInt8FloatDimMax components. The error of
+// a float sum is at most ScoreErrorInInt8() + kInt8FloatError * norms, with the same `norms`.
 inline constexpr std::int64_t kInt8FloatDimMax = 1024;
 inline constexpr double kInt8FloatError = 0x3.2p-24;
 
-// Queries in the form that ScoreInt8Rows takes. Several threads may read them, but not during Pack.
-// Keeps its buffers for the next Pack.
+// Queries in the form that ScoreInt8Rows() takes. Several threads may read them, but not during
+// Pack(). The next Pack() overwrites them, and reuses their buffer.
 class DigitQueries {
  public:
   // Each queries[q] points to key_dim floats, for which KeysFitInt8Dots must hold. query_count is
@@ -67,10 +67,10 @@ class DigitQueries {
 };
 
 // Sets sums[q * kScratchStride + r] to the dot product of query q and the key of row r, for every
-// row r of `panels`. The query's component 0 is multiplied by the key's component `first_dim`. The
-// block must be INT8. Rows from block.row_count on have zero keys, so their sums are 0.
-// ScoreErrorInInt8 bounds the error of a sum. With DotUnit::kVnni, the call prefetches the part
-// `fetched` while it computes.
+// row r of `panels`. r counts from the block's first row. Component i of the query is multiplied by
+// component first_dim + i of the key. The block must be INT8. Rows from block.row_count on have
+// zero keys, so their sums are 0. ScoreErrorInInt8() bounds the error of a double sum. With
+// DotUnit::kVnni, the call prefetches the part `fetched` while it computes.
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
                    const DigitQueries& queries, float* sums, const PanelPart& fetched = {});
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,

@@ -9,17 +9,18 @@
 
 namespace softlookup::kernels {
 
-// A ball that holds keys k: |k - centre| <= radius. Where similar rows were appended together, the
-// balls of a block can show that none of its rows matters. No row of the block is read for that.
+// A ball that holds keys k: |k - centre| <= radius for each of them. If similar rows were appended
+// together, the balls of a block can show that none of its rows matters to a query. No row of the
+// block is read for that.
 struct KeyBall {
   const float* centre = nullptr;  // [CentreFloats(key_dim)], 0 past the key's components.
   double centre_norm = 0;         // |centre|
   double radius = 0;
 };
 
-// A block has two balls, and each of its keys is in at least one of them. A block often has the end
-// of one cluster of rows and the beginning of the next. A single ball would have to hold both
-// clusters, and would be large.
+// The number of balls of a block that has any. Each of the block's keys is in at least one of them.
+// A block often has the end of one cluster of rows and the beginning of the next. A single ball
+// would have to hold both clusters, and would be large.
 inline constexpr int kBlockBalls = 2;
 using KeyBalls = std::array<KeyBall, kBlockBalls>;
 
@@ -27,20 +28,21 @@ using KeyBalls = std::array<KeyBall, kBlockBalls>;
 // over 2 KiB. Products with the centres would take too large a part of a first look's time.
 inline constexpr std::int64_t kBallRowsMin = 256;
 
-// Returns the number of floats of a centre: key_dim, rounded up to whole vectors.
+// Returns the number of floats of a centre: key_dim, rounded up to a multiple of kPanelRows.
 constexpr std::int64_t CentreFloats(std::int64_t key_dim) {
   return (key_dim + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
 
-// Finds balls for the full panels of `block`, which must have at least one full panel. Writes the
-// centres to `centres`, which must have room for kBlockBalls * CentreFloats(block.shape.key_dim)
-// floats. The bits are the same on all CPUs with fused multiply-adds.
+// Returns balls that together hold the keys in the full panels of `block`, which must have at least
+// one full panel. Writes the centres to `centres`, which must have room for kBlockBalls centres of
+// CentreFloats(block.shape.key_dim) floats each. The balls have the same bits on all CPUs with
+// fused multiply-adds.
 KeyBalls MakeKeyBalls(const BlockView& block, float* centres);
 
-// Sets products[i] to the product of `query` and balls[i]->centre, which have `key_dim` components.
-// Sums are formed in float32. If |query| |centre| is below 2^126, a product is off by at most
-// key_dim 2^-23 |query| |centre| + 2^-100. The bits are the same on all CPUs with fused
-// multiply-adds.
+// Sets products[i] to the dot product of `query`, which has `key_dim` components, and
+// balls[i]->centre. Sums are formed in float32. If |query| |centre| is below 2^126, a product is
+// off by at most key_dim 2^-23 |query| |centre| + 2^-100. The products have the same bits on all
+// CPUs with fused multiply-adds.
 void CentreProducts(const float* query, std::int64_t key_dim,
                     absl::Span<const KeyBall* const> balls, float* products);
 

@@ -12,13 +12,13 @@
 namespace softlookup::kernels {
 
 // A sketch is a coarse copy of the keys in a block's full panels, in about a quarter of float32's
-// bytes. A scan of the sketch gives an upper bound on the score of each of these rows
-// (panel_bounds.h). Such bounds can show that a row does not matter.
+// bytes. A scan of the sketch gives upper bounds on the scores of these rows (panel_bounds.h). Such
+// bounds can show that rows do not matter to a query.
 //
 // A key k is kept as codes c, one byte a component, and a scale s. Beside them are an upper bound
 // on |k - s c| and the norm |k|. A sketch has the same bits on all CPUs with fused multiply-adds.
 
-// The largest code of a key. A code is stored plus 128.
+// The largest |code| of a key. A code is stored plus 128.
 inline constexpr int kKeyCodeMax = 127;
 
 // A sketch holds the rows of the block's full panels in slices of 16 rows. 16 panels make a span of
@@ -85,7 +85,7 @@ struct SketchView {
   struct PanelSlots {
     std::int64_t span_begin = 0, span = 0, panel = 0;
 
-    // `row` is counted from the panel's first.
+    // Returns the place of row `row` of the panel, from 0.
     Slot Of(std::int64_t row) const {
       const std::int64_t slot = row * span + (panel - span_begin);
       return {.slice = span_begin + slot / kPanelRows, .lane = slot % kPanelRows};

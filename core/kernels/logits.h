@@ -15,7 +15,8 @@ enum class ScoreForm {
   kNegative,      // -sum
 };
 
-// How one query's sums over one block become logits.
+// How one query's sums for the rows of one block become logits. Row r counts from the block's first
+// row.
 struct LogitParams {
   ScoreForm form = ScoreForm::kScaled;
   double scale = 1;                   // Used by kScaled only.
@@ -37,9 +38,10 @@ struct LogitSummary {
   std::int64_t counted_rows = 0;
 };
 
-// Replaces sums[r] by the score of row r and sets logits[r], for every row r of `panels`. A row
-// outside `rows`, outside row_mask or below min_score does not count: its logit is -inf. Returns
-// the largest logit and the number of rows that count.
+// Replaces sums[r] by the score of row r, and sets logits[r] to its logit, for every row r of
+// `panels`. r counts from the block's first row. A row outside `rows`, outside row_mask or below
+// min_score does not count: its logit is -inf. Returns the largest logit and the number of rows
+// that count.
 LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
                         double* logits);
 
@@ -48,14 +50,15 @@ struct SoftmaxSums {
   double weighted = 0;  // sum of exp(logit - max) * (logit - max)
 };
 
-// Sets weights[r] to exp(logits[r] - max) for every row r of `panels`. The difference is rounded to
-// float32, which changes a weight by up to 6e-8 of itself for each unit of the difference. The
-// computed exponential of the rounded difference is within 2 ulp. A weight below exp(-87) is set to
-// 0. `max` must be finite and not below any logit. The returned sums do not depend on the
-// vector width.
+// Sets weights[r] to exp(logits[r] - max) for every row r of `panels`. r counts from the block's
+// first row. The difference is rounded to float32, which changes a weight by up to 6e-8 of itself
+// for each unit of the difference. The computed exponential of the rounded difference is within 2
+// ulp. A weight below exp(-87) is set to 0. `max` must be finite and not below any logit. The
+// returned sums do not depend on the vector width.
 SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
 
-// The smallest and the largest sums[r] over the rows r of `panels`.
+// The smallest and the largest sums[r] over the rows r of `panels`. r counts from the block's first
+// row.
 struct SumRange {
   float min = 0;
   float max = 0;
@@ -65,7 +68,7 @@ SumRange RangeOfSums(PanelRange panels, const float* sums);
 // Does what MakeSoftmaxWeights() does for the logits factor * sums[r], without storing the logits.
 // `best` must be the sum with the largest logit, max. `factor`, sums[r] - best and their product
 // are each rounded to float32. So for each unit of max - logit, a weight may be off by 1.8e-7 of
-// itself, instead of 6e-8. This error is at most 7e-8 of the largest weight.
+// itself, instead of 6e-8. This makes no weight wrong by more than 7e-8 of the largest weight.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 

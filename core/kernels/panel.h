@@ -44,7 +44,8 @@ struct PanelShape {
     const std::int64_t scales = storage == StorageType::kInt8 ? 2 : 0;
     return (key_dim + value_dim) * element_bytes() + scales * 4;
   }
-  // All offsets below are in bytes from the start of a panel.
+  // All offsets below are in bytes from the start of a panel. `row` counts from the panel's first
+  // row.
   std::int64_t bytes() const { return kPanelRows * row_bytes(); }
   std::int64_t value_offset(std::int64_t row) const { return row * value_dim * element_bytes(); }
   std::int64_t key_offset(std::int64_t row, std::int64_t dim) const {
@@ -67,9 +68,9 @@ struct BlockView {
   std::int64_t full_panel_count = 0;
   const std::byte* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
   std::int64_t row_count = 0;
-  // Upper bounds on |component| of the keys and of the values, and on the norm of each head of a
-  // key. The bounds may be computed over more rows than this block's, so they may be larger than
-  // needed.
+  // Upper bounds on |component| of the keys and of the values, and for each head the largest norm
+  // of that head of a key. The norms are rounded to the nearest float32. All of these may be taken
+  // over more rows than this block's, so they may be larger than needed.
   float key_magnitude = 0;
   float value_magnitude = 0;
   const float* key_norms_max = nullptr;  // One per head.
@@ -90,13 +91,13 @@ inline constexpr std::size_t kScratchStride = kBlockRowsMax + kPanelRows;
 // The most queries in a tile. The queries of a tile are scanned together over a block.
 inline constexpr int kTileQueries = 16;
 
-// A half-open range of the panels of one block.
+// The panels [begin, end) of one block, counted from its first panel.
 struct PanelRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-// A half-open range of rows of one block.
+// The rows [begin, end) of one block, counted from its first row.
 struct RowRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;

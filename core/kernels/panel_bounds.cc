@@ -53,8 +53,8 @@ HWY_INLINE FloatVec PowerAbove(FloatVec exponent) {
 }
 
 // Returns the bounds of the rows in the vector that begins at `lane` of `slice`. For kMass, returns
-// exp(bound - reference) as PowerAbove() makes it. `dots` has the rows' products of codes with the
-// query.
+// exp(bound - reference) as PowerAbove() makes it. `dots` has, for each row, the dot product of its
+// codes and the query's.
 template <PanelBound kForm, bool kRoot>
 HWY_INLINE FloatVec BoundOfRows(const BoundCall& call, std::int64_t slice, std::size_t lane,
                                 int query, CodeVec dots) {

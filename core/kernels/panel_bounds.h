@@ -20,13 +20,13 @@ namespace softlookup::kernels {
 // bits of a bound depend only on its query and block. They do not depend on the vector width or on
 // the other queries.
 
-// The largest code of a query. It is so small that 16 bits hold the sum of two products of a key's
-// stored code and a query's code. AVX2 forms sums of two such products in 16 bits.
+// The largest |code| of a query. It is so small that 16 bits hold the sum of two products of a
+// key's stored code and a query's code. AVX2 forms sums of two such products in 16 bits.
 inline constexpr int kQueryCodeMax = 63;
 static_assert(2 * (kKeyCodeMax + 128) * kQueryCodeMax < 1 << 15);
 
-// Queries in the form that BoundPanels takes. Several threads may read them, but not during Pack.
-// Keeps its buffers for the next Pack.
+// Queries in the form that BoundPanels() takes. Several threads may read them, but not during
+// Pack(). The next Pack() overwrites them, and reuses their buffer.
 class SketchQueries {
  public:
   // Each queries[q] points to key_dim finite floats. query_count is at most kTileQueries.
@@ -35,14 +35,14 @@ class SketchQueries {
   SketchQueries Some(int begin, int end) const;
 
   int count() const { return count_; }
-  // Returns an element for each group of 4 components: their codes, one signed byte each. The codes
-  // past key_dim are 0.
+  // Returns one element for each group of 4 components, with their codes, one signed byte each. The
+  // codes past key_dim are 0.
   const std::uint32_t* codes(int query) const {
     return codes_.data() + static_cast<std::size_t>(query) * stride_;
   }
   // A component is about its code times this unit.
   float unit(int query) const { return units_[query]; }
-  // Upper bounds on |unit * codes| and on |query - unit * codes|.
+  // norm() returns an upper bound on |unit * codes|, and error() one on |query - unit * codes|.
   float norm(int query) const { return norms_[query]; }
   float error(int query) const { return errors_[query]; }
   // Returns 128 times the sum of the query's codes. A key's stored codes are each 128 too large, so
@@ -70,7 +70,7 @@ struct RowFloats {
 //   factors[q].product * dot * scales[r] + factors[q].error * errors[r]
 //     + factors[q].norm * norms[r] + bias[r] + factors[q].offset
 //
-// where dot is the product of the codes of q and r. If root_divisor is above 0, the bound is
+// where dot is the dot product of the codes of q and r. If root_divisor is above 0, the bound is
 // -sqrt(max(0, -s)) / root_divisor instead, where s is this sum.
 struct BoundFactors {
   float product = 0;
@@ -88,15 +88,15 @@ struct BoundTerms {
 // How the bounds of a panel's 16 rows are joined into one float.
 enum class PanelBound {
   kLargest,  // The largest of them.
-  // At least the sum of exp(bound - references[q]) over the rows, for query q, and at most
-  // kMassExcess times this sum. An exponent below -87 counts as about -87, even that of a row whose
-  // bound is -infinity. The result is infinity if float32 cannot hold the sum. This can happen only
-  // if an exponent is above 85.
+  // For query q, an upper bound on the sum of exp(bound - references[q]) over the rows. It is at
+  // most kMassExcess times the sum. In the sum, an exponent below -87 counts as about -87, even
+  // that of a row whose bound is -infinity. The result is infinity if float32 cannot hold it. This
+  // can happen only if an exponent is above 85.
   kMass,
 };
 inline constexpr double kMassExcess = 1.0625;
 
-// Joins the bounds of each panel's rows in the form `form`. Sets bounds[q * stride + panel] to the
+// Joins the bounds of each panel's rows as `form` says. Sets bounds[q * stride + panel] to the
 // result, for each query q and each panel of the sketch. `factors` and `references` have an element
 // for each query. kLargest does not read `references`.
 //

@@ -27,6 +27,7 @@ class PanelRowReader {
   // Returns the row `lane` of `panel`. Its pointers are valid until the next Read() of this reader,
   // and only while the panel exists.
   PanelRow Read(const std::byte* panel, std::int64_t lane);
+  // `row` counts from the block's first row.
   PanelRow Read(const BlockView& block, std::int64_t row) {
     return Read(block.panel(row / kPanelRows), row % kPanelRows);
   }

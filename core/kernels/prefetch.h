@@ -19,7 +19,7 @@ struct PanelPart {
   std::int64_t panel_count = 0;
 };
 
-// Returns the bytes [begin, end) of each full panel among `panels`.
+// Returns the bytes [begin, end), counted from a panel's start, of each full panel among `panels`.
 inline PanelPart PartOf(const BlockView& block, PanelRange panels, std::int64_t begin,
                         std::int64_t end) {
   const std::int64_t count = std::min(panels.end, block.full_panel_count) - panels.begin;
@@ -42,9 +42,10 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
 
 // Returns true if the CPU's own prefetching is expected to be faster than prefetch instructions, in
 // a scan of about `scan_bytes` of rows for one query alone. On Intel's CPUs it always is (measured
-// on a CPU of 2023). On AMD's CPUs, it begins anew at each page of 4 KiB, so it is faster only for
-// rows in the third-level cache, which has 32 MiB for a core of Zen 3 to 5. On Zen 3, prefetch
-// instructions made a scan of 10 MB in this cache take 1.6 times as long.
+// on a CPU of 2023). AMD's CPUs begin their own prefetching anew at each page of 4 KiB. So on them
+// it is faster only for rows in the third-level cache, which has 32 MiB for a core of Zen 3 to 5.
+// On Zen 3, prefetch instructions made a scan of 10 MB in this cache take 1.6 times as long.
+// Returns false on all CPUs but x86-64.
 inline bool CpuReadsAhead(std::int64_t scan_bytes) {
 #if defined(__x86_64__)
   constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;

@@ -76,8 +76,8 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// The keys of kPanels panels. first[p] points to the first component of a run, and scales[p] to the
-// keys' scales.
+// The keys of kPanels panels. In panel p, first[p] points to the first component of a run, and
+// scales[p] to the keys' scales.
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
@@ -94,8 +94,8 @@ template <Term kTerm, typename Sum, int kQueries, int kPanels,
           StorageType kStorage = StorageType::kFloat32, Decoded kDecoded = Decoded::kDropped>
 class Float32Tile {
  public:
-  // Scores one run of `dim_count` components from `first_dim` on, in chains of `chain_dims`.
-  // queries[q] points to component 0, `keys` to the first component of the run.
+  // Scores one run of `dim_count` components, in chains of `chain_dims`. `keys` points to the first
+  // component of the run. first_dim is its index among the components that queries[q] points to.
   static HWY_INLINE void Run(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
                              std::int64_t chain_dims, const float* const* HWY_RESTRICT queries,
                              std::int64_t first_dim, Prefetcher& ahead, Sum* HWY_RESTRICT sums) {

@@ -13,15 +13,18 @@ enum class Term {
   kSquaredDifference,  // (q_i - k_i)^2, not expanded
 };
 
-// The three functions below set sums[q * kScratchStride + r] for every row r of `panels`. The sum
-// is over `dims`, of term(queries[q], key of row r). queries[q] points to dims.count floats;
-// query_count is in [1, kTileQueries]. Rows past block.row_count get sums against zero keys.
+// Each of the three functions below scores query_count queries against the rows of `panels`. It
+// sets sums[q * kScratchStride + r] for each query q and each row r. A sum is over the components
+// `dims` of the row's key: each component adds what `term` says. r counts from the block's first
+// row, even if `panels` begins later. queries[q] points to dims.count floats, the first of which
+// belongs to component dims.begin of a key. query_count is in [1, kTileQueries]. The last panel may
+// have rows from block.row_count on. They get sums, too, as rows whose keys are zero.
 //
 // The order of additions in a sum depends on neither the vector width nor query_count. The caller
 // must choose the function and `how` by the query and the block, never by the other queries.
 // Otherwise the bits of a sum would depend on the other queries.
 
-// Forms the sums as `how` says. `how` must be one of kFloat32Sums. The sums of runs must stay in
+// Forms the sums as `how` says. `how` must be one of kFloat32Sums. The sum of each run must stay in
 // float32's range. The call prefetches the part `fetched` while it computes.
 void ScoreRows(Term term, const Float32Sums& how, const BlockView& block, PanelRange panels,
                DimRange dims, const float* const* queries, int query_count, double* sums,
@@ -37,10 +40,12 @@ void ScoreRowsFloat32(Term term, const Float32Sums& how, const BlockView& block,
 void ScoreRowsFloat64(Term term, const BlockView& block, PanelRange panels, DimRange dims,
                       const float* const* queries, int query_count, double* sums);
 
-// Returns whether ScoreRows rounds a product and its addition once, by fused multiply-adds.
+// Returns whether ScoreRows() uses fused multiply-adds on this CPU. They round a product and its
+// addition once, not twice.
 bool FusesMultiplyAdds();
 
-// Sets norms[r] to |key of row r| over `dims`, in float64, for every row r of `panels`.
+// Sets norms[r] to the norm of row r's key over its components `dims`, in float64, for every row r
+// of `panels`. r counts from the block's first row.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);
 
 }  // namespace softlookup::kernels

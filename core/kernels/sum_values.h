@@ -20,8 +20,9 @@ constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
 }
 
 // For each query q, sums weights[q * kScratchStride + r] * value of row r over the rows r of
-// `panels`. Adds component dims.begin + i of the sum to sums[q * PaddedValueDim(dims.count) + i].
-// query_count is in [1, kTileQueries]. Components past dims.count receive garbage.
+// `panels`. r counts from the block's first row. Adds component dims.begin + i of the sum to
+// element q * PaddedValueDim(dims.count) + i of `sums`. query_count is in [1, kTileQueries]. The
+// elements of `sums` for components past dims.count receive garbage.
 //
 // Rows are added in order: in float32 within runs, in float64 across runs. A run has
 // kFloat32RunRows rows and starts at a multiple of kFloat32RunRows. Neither the vector width nor
@@ -40,8 +41,9 @@ void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
 
 // Adds weights[i] * value of row rows[i] to `sums`, for one row after the other, in float64
-// throughout. There is one weight for each row. `sums` has PaddedValueDim(dims.count) elements.
-// Components past dims.count receive garbage.
+// throughout. rows[i] counts from the block's first row. There is one weight for each element of
+// `rows`. `sums` has PaddedValueDim(dims.count) elements. Those for components past dims.count
+// receive garbage.
 void AddValues(const BlockView& block, DimRange dims, absl::Span<const std::uint16_t> rows,
                const double* weights, double* sums);
 

@@ -9,8 +9,8 @@
 
 namespace softlookup {
 
-// GATED and GATED_AVERAGE: a ForgettingSum whose `keep` is sigmoid(gate . [1, k]) for a row's key
-// k.
+// GATED and GATED_AVERAGE: a ForgettingSum whose `keep` is sigmoid(gate . [1, k]) for a row with
+// key k.
 class GatedMemory final : public RunningMemory {
  public:
   GatedMemory(const std::vector<float>& gate, Normalise normalise, std::int64_t key_dim,

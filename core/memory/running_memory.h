@@ -10,9 +10,9 @@
 
 namespace softlookup {
 
-// The state of one memory after some rows, by the recurrence m_new = f((k, v), m). The bits of the
-// state depend on the rows and their order alone: a copy that is given the same further rows ends
-// in the same state.
+// The state of one memory after some rows. A row with key k and value v makes m_new = f((k, v), m).
+// The bits of the state depend on the rows and their order alone: a copy that is given the same
+// further rows ends in the same state.
 //
 // docs/concepts.md, "Adding a kind", lists what a new kind of memory needs.
 class RunningMemory {

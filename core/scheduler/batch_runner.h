@@ -36,8 +36,9 @@ class BatchRunner {
   // Runs `jobs`, a batch that begins at `begin`. First prepares the jobs that are not cancelled.
   // Then finishes each job that has no pass, was cancelled, or failed in Prepare. Then runs one
   // pass for all other jobs, calls `before_answers`, and finishes these jobs. `answered_count` is
-  // the number of jobs in the pass that were not cancelled. It is 0 if no job is left for a pass.
-  // Returns the cost of the jobs that succeeded, as a part of the cost of all jobs, in [0, 1].
+  // the number of jobs in the pass that were not cancelled. If no job is left for a pass, still
+  // calls `before_answers`, with 0. Returns the cost of the jobs that succeeded, as a part of the
+  // cost of all jobs, in [0, 1].
   double Run(absl::Span<QueuedJob> jobs, absl::Time begin,
              absl::FunctionRef<void(std::int64_t answered_count)> before_answers);
 

@@ -18,13 +18,13 @@ struct JobQueueOptions {
   std::int64_t queries_max = 256;
   // Longest time a store's next batch waits for more lookups after a batch was answered. The wait
   // ends early once the next batch is full, or once as large a part of the clients has returned as
-  // after the previous batch. It also ends once waiting costs more than the shared pass saves. A
-  // lookup that finds no other client never waits.
+  // after the previous batch. It also ends once it has taken as long as the last batch took to read
+  // its rows, which is what a shared pass saves. A lookup that finds no other client never waits.
   absl::Duration wait_max = absl::Milliseconds(5);
 };
 
 // Decides which of the waiting jobs run next. Jobs of one store run as batches, one batch of a
-// store at a time. Of the stores that have jobs waiting, the store that was served least so far is
+// store at a time. Of the stores whose next batch is ready, the one whose jobs so far cost least is
 // next. So scans of a large store do not hold up scans of small stores. Jobs without a store count
 // as one more store, and short jobs without a store as another. Several batches of jobs without a
 // store may run at the same time.
@@ -46,12 +46,12 @@ class JobQueue {
   // not hold for jobs without a store.
   void Done(const Batch& batch, absl::Time now);
 
-  // Returns the time from which Take returns a batch, if the queue does not change before. A time
-  // that is not after now means that Take returns a batch now. The infinite future means that Take
+  // Returns the time from which Take returns a batch, if the queue does not change before. If that
+  // time is not later than now, Take returns a batch now. The infinite future means that Take
   // returns none before the next Add() or Done().
   absl::Time NextTime() const;
-  // Returns the cost of the waiting jobs that would run before `job`, and the job's own cost, if
-  // `job` were added now. Does not count batches that already run. Does not read `job.job`.
+  // Estimates, as if `job` were added now, the cost of the waiting jobs that would run before it,
+  // and its own cost. Does not count batches that already run. Does not read `job.job`.
   WorkUntilAnswer WorkUntil(const QueuedJob& job) const;
 
   std::int64_t size() const { return size_; }
@@ -66,8 +66,9 @@ class JobQueue {
     StoreQueue queue;
     ReturnWait returns;
     int running_count = 0;  // Batches of the store that run.
-    // Cost of the jobs served so far, without reading. When a job is added to an empty queue,
-    // `served` is raised to at least JobQueue::served_. So a store gains nothing by being idle.
+    // Cost of the jobs served so far, without the cost of reading rows. When a job is added to an
+    // empty queue, `served` is raised to at least JobQueue::served_. So a store gains nothing by
+    // being idle.
     double served = 0;
   };
 

@@ -45,7 +45,7 @@ class StoreQueue {
   const std::int64_t queries_max_;
   std::deque<Waiting> jobs_;
   std::int64_t query_count_ = 0;         // Sum of BatchQueries over jobs_.
-  std::int64_t last_batch_queries_ = 0;  // Queries of the batch that the last job will be in.
+  std::int64_t last_batch_queries_ = 0;  // BatchQueries of the batch that will have the last job.
   double waiting_cost_ = 0;
   std::int64_t queries_per_job_ = 0;  // Average of the batch that was taken last.
 };

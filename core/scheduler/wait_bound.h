@@ -15,10 +15,10 @@ struct WorkUntilAnswer {
   double own = 0;     // Cost of the job. Includes reading, unless it joins a waiting batch.
 };
 
-// Returns nothing if the answer of `job` is expected soon enough, otherwise the time after which
-// its caller should try again. An answer is soon enough within the job's answer_time_max, or within
-// `stretch_max` times the time that the job takes alone. It is always soon enough if no work
-// waits before the job. Does not read `job.job`.
+// Returns nothing if the answer of `job` is expected in time, otherwise the time after which its
+// caller should try again. An answer is in time within the job's answer_time_max, or within
+// `stretch_max` times the time that the job takes alone. It is always in time if no work waits
+// before the job. Does not read `job.job`.
 std::optional<absl::Duration> RetryDelayOf(const QueuedJob& job, const WorkUntilAnswer& work,
                                            const WorkRate& rate, double stretch_max);
 

@@ -10,8 +10,8 @@
 
 namespace softlookup {
 
-// Keeps the first error of RocksDB's work in the background, and the kinds of all errors. Stops
-// RocksDB from recovering by itself, because LogDatabase opens the database again instead.
+// Keeps the first error of RocksDB's work in the background, and the reasons of all such errors.
+// Stops RocksDB from recovering by itself, because LogDatabase opens the database again instead.
 // Thread-safe.
 class BackgroundErrors final : public rocksdb::EventListener {
  public:
@@ -25,13 +25,13 @@ class BackgroundErrors final : public rocksdb::EventListener {
     *auto_recovery = false;
   }
 
-  // Returns the first error since the last Clear().
+  // Returns the first error since the last Clear(), or OK if there was none.
   rocksdb::Status first() const {
     absl::MutexLock lock(&mutex_);
     return first_;
   }
-  // Returns whether there was an error with this `reason` since the last Clear(). kWriteCallback: a
-  // write or a sync of the write-ahead log has failed.
+  // Returns whether there was an error with this `reason` since the last Clear(). The reason
+  // kWriteCallback means that a write or a sync of the write-ahead log has failed.
   bool has(rocksdb::BackgroundErrorReason reason) const {
     absl::MutexLock lock(&mutex_);
     return reasons_.count(reason) > 0;

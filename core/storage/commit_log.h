@@ -25,12 +25,12 @@ class LogBatch {
   virtual void Delete(absl::string_view key) = 0;
   // Deletes the records whose keys are in [begin, end). Once the batch is committed, the log also
   // frees the disk that they took. Commit() itself drops most files that hold nothing else. The log
-  // frees the rest later, when AllowTableCompaction() has been called and enough is deleted to be
-  // worth it.
+  // frees the rest later: once AllowTableCompaction() has been called, and deleted records take so
+  // many bytes that a compaction pays.
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
-  // Says that Delete() takes most of the records whose keys are in [begin, end), and changes
-  // nothing itself. Once the batch is committed, the log frees the disk that they took, as it frees
-  // the rest of a deleted range.
+  // Says that most records whose keys are in [begin, end) are deleted, by this batch or by an
+  // earlier one. Deletes nothing itself. Once the batch is committed, the log frees the disk of
+  // these records later, as DeleteRange() says.
   virtual void FreeDiskOf(absl::string_view begin, absl::string_view end) = 0;
 };
 
@@ -73,17 +73,17 @@ class CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
-  // Lets the log write its table files anew in the background from now on, without their deleted
-  // records, until the log is closed or finds a deleted record that is damaged. If it reads a
-  // damaged record there, every Commit() fails from then on. Engine::CompactStore() is something
-  // else: it deletes records.
+  // From now on, lets the log write its table files anew in the background, without their deleted
+  // records. Before it does so to free the disk of deleted records, it reads these. If one of them
+  // is damaged, the log stops this work for good. If the work itself reads a damaged record, every
+  // Commit() fails from then on. Engine::CompactStore() is something else: it deletes records.
   virtual void AllowTableCompaction() = 0;
 
   // The log may keep records in table files. Deleted records stay there until the log has freed
   // their disk. The next three functions are about these files. `ranges` are ordered and do not
   // overlap.
   //
-  // Returns the key of the last record in the table files, or one after it. Empty if there are no
+  // Returns the key of the last record in the table files, or a key after it. Empty if there are no
   // table files.
   virtual std::string LastKeyInTables() const = 0;
   // Returns those of `ranges` in which there are records, deleted ones included. Reads about one
@@ -94,8 +94,9 @@ class CommitLog {
 
   // Waits until the log has freed what it can free now of the disk that deleted ranges took.
   virtual void AwaitReclaimed() = 0;
-  // Returns about how many bytes of table files deleted ranges take whose disk is not freed yet, as
-  // they were when they were deleted. 0 shortly after they were. Thread-safe.
+  // Returns about how many bytes of table files are in ranges whose disk is to be freed (LogBatch)
+  // and is not freed yet. A range counts from shortly after its batch was committed, with the bytes
+  // that it took then. Thread-safe.
   virtual std::uint64_t deleted_bytes() const = 0;
 
   // Reads all table files of the log, also the parts that no Scan() reads. DATA_LOSS if a checksum

@@ -7,7 +7,7 @@
 namespace softlookup {
 
 // Keeps some room on the disk in a file of its own, so that deletions can be written when the disk
-// is full. The file holds nothing. It may be missing. Not thread-safe.
+// is full. The bytes of the file mean nothing. It may be missing. Not thread-safe.
 class DiskReserve {
  public:
   static constexpr std::uint64_t kBytes = std::uint64_t{4} << 20;

@@ -15,9 +15,9 @@ namespace softlookup {
 
 // Refuses flushes once the database of a log has failed. A flush, which writes the write buffers to
 // tables, begins a new buffer, and so can a write to the database. After RocksDB has failed to
-// begin a buffer, it must not try again (an assertion of RocksDB 7.8.3). It refuses writes by
-// itself then, but not flushes. So all writes and flushes go through this object, which lets one at
-// a time begin a buffer. Thread-safe.
+// begin a buffer, it must not try again: an assertion of RocksDB 7.8.3 would fail. It refuses
+// writes by itself then, but not flushes. So all writes and flushes go through this object, which
+// lets one at a time begin a buffer. Thread-safe.
 class FlushGuard {
  public:
   // `errors` is told of the database's errors.
@@ -31,7 +31,7 @@ class FlushGuard {
   rocksdb::Status BeginFlush(rocksdb::DB& db);
   // Begins a flush, and waits until RocksDB has done it. Writes go on meanwhile; the wait then
   // includes the buffers that they fill. Incomplete if the database has failed before, or soon
-  // after `cancelled` is true. If it fails meanwhile, returns its first error.
+  // after `cancelled` is true. If the database fails meanwhile, returns its first error.
   rocksdb::Status Flush(rocksdb::DB& db, const std::atomic<bool>& cancelled);
   // Begins a flush, and waits until RocksDB has done it. Writes wait meanwhile. Incomplete if the
   // database has failed before.

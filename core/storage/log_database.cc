@@ -21,7 +21,8 @@ namespace {
 
 // Shortest time between two attempts to make the reserve.
 constexpr absl::Duration kReserveInterval = absl::Seconds(30);
-// Longest time after which a write looks whether there is room to compact tables.
+// A write looks again whether there is room to compact tables once this time has passed, or tables
+// have changed.
 constexpr absl::Duration kRoomInterval = absl::Seconds(10);
 
 }  // namespace
@@ -73,7 +74,7 @@ absl::Status LogDatabase::OpenToWrite() {
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
       OpenDatabase(Options(), directory_, synced_sequence_);
   if (IsFullDiskError(db.status())) {
-    // Stores that are on a full disk can be read, and can be deleted.
+    // Opens it so that stores on a full disk can still be read and deleted.
     reserve_.Release();
     if (const rocksdb::Status status = SyncLogFiles(*env_, directory_); !status.ok()) {
       return UnavailableError(absl::StrCat("cannot sync the data directory ", directory_), status);
@@ -84,7 +85,7 @@ absl::Status LogDatabase::OpenToWrite() {
   SOFTLOOKUP_RETURN_IF_ERROR(db.status());
   UseDatabase(*std::move(db));
   last_sequence_ = db_->GetLatestSequenceNumber();
-  if (on_full_disk_) failure_.OnTooLittleRoom(FreeBytes(*env_, directory_), kRoomToReopen);
+  if (on_full_disk_) failure_.OnTooLittleRoom(RoomNow());
   return absl::OkStatus();
 }
 
@@ -195,7 +196,7 @@ absl::Status LogDatabase::WriteOnFullDisk(rocksdb::WriteBatch& changes) {
     }
     status = WriteToOpen(changes, Sync::kYes);
     if (status.ok()) {
-      failure_.OnTooLittleRoom(FreeBytes(*env_, directory_), kRoomToReopen);
+      failure_.OnTooLittleRoom(RoomNow());
       break;
     }
   }
@@ -207,9 +208,16 @@ void LogDatabase::MarkSynced() {
   has_unsynced_ = false;
 }
 
+LogFailure::Room LogDatabase::RoomNow() const {
+  return {.free_bytes = FreeBytes(*env_, directory_),
+          .needed_bytes = kRoomToReopen,
+          .deleted_bytes = reclaimer_->deleted_bytes(),
+          .needed_to_reclaim_bytes = reclaimer_->needed_bytes()};
+}
+
 void LogDatabase::ReopenIfThereIsRoom() {
-  const std::uint64_t room = FreeBytes(*env_, directory_);
-  if (room < kRoomToReopen) return failure_.OnTooLittleRoom(room, kRoomToReopen);
+  const LogFailure::Room room = RoomNow();
+  if (room.free_bytes < room.needed_bytes) return failure_.OnTooLittleRoom(room);
   if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
   Reopen(/*on_full_disk=*/false);
   mutex_.Unlock();

@@ -47,17 +47,18 @@ class LogDatabase {
   absl::Status Open();
 
   // Writes `changes`. With Sync::kYes, also syncs them, and all that was written before. Pass true
-  // as `makes_room` if `changes` delete records and have at most kFullDiskChangesBytesMax. Such
-  // changes are also written on a full disk, and are then synced.
+  // as `makes_room` if `changes` delete records and have at most kFullDiskChangesBytesMax bytes.
+  // Such changes are also written on a full disk, and are then synced.
   absl::Status Write(rocksdb::WriteBatch& changes, Sync sync, bool makes_room);
-  // Most bytes of changes that are written on a full disk. They make room by what they delete, but
-  // maybe later, so the reserve has to be enough for many of them.
+  // Maximum number of bytes of `changes` that Write() writes on a full disk. The room that such
+  // changes make may become free only later. So the reserve must have room for many of them.
   static constexpr std::size_t kFullDiskChangesBytesMax = std::size_t{64} << 10;
   static_assert(kFullDiskChangesBytesMax <= DiskReserve::kBytes / 32);
 
   // Drops tables to free the disk that the records in `deleted` take. reclaimer_ frees the rest
   // later. The last Write() must have deleted these records, with a sync. Errors are ignored: that
-  // write is safe. If RocksDB takes no more writes after an error, the next Write() finds it.
+  // write is safe. If RocksDB takes no more writes after an error, the next Write() finds that
+  // error.
   void DropDeleted(absl::Span<const KeyRange> deleted);
 
   // Leaves it to reclaimer_ to free the disk that deleted records in `ranges` take.
@@ -93,14 +94,17 @@ class LogDatabase {
   // Begins to use `db`. on_full_disk_ must say whether `db` was opened with FullDiskOptions().
   void UseDatabase(std::unique_ptr<rocksdb::DB> db);
 
-  // If RocksDB's work in the background has failed, tells failure_ of the first error, if it is
-  // news. Sets sync_has_failed_ if a sync may have failed. After such an error, RocksDB takes no
-  // more writes. Nothing that was written is lost, because it is in the write-ahead log.
+  // If RocksDB's work in the background has failed, passes the first error to failure_. Leaves out
+  // an error that would change nothing in failure_: any error once the log is broken, and a full
+  // disk once that is known. Sets sync_has_failed_ if a sync may have failed. After an error in the
+  // background, RocksDB takes no more writes. Nothing that was written is lost, because it is in
+  // the write-ahead log.
   void FindBackgroundError();
   // Lets RocksDB compact tables by itself if the disk has room for that, and otherwise keeps it
   // from beginning. A compaction without room fills the disk, and then no write is taken. db_ must
   // not change meanwhile.
   void LetCompactWhereThereIsRoom();
+  LogFailure::Room RoomNow() const;
   // Opens the database again, unless there is too little room or another thread uses it. After a
   // write that had no room, RocksDB's state in RAM cannot be relied on. The state that it reads
   // from disk when it opens the database can be.
@@ -110,8 +114,8 @@ class LogDatabase {
   // Writes `changes` to db_, which must be one that takes writes.
   absl::Status WriteToOpen(rocksdb::WriteBatch& changes, Sync sync);
   // Writes and syncs `changes` while the disk is full. They must have at most
-  // kFullDiskChangesBytesMax. The database still takes no other changes afterwards, until it is
-  // opened again with room. Refuses `changes` if a sync has failed. The kernel may then have
+  // kFullDiskChangesBytesMax bytes. The database still takes no other changes afterwards, until it
+  // is opened again with room. Refuses `changes` if a sync has failed. The kernel may then have
   // dropped bytes of the write-ahead log that are not on disk, and a second sync would succeed
   // without them. Opening the database with room helps, because it writes the changes of that log
   // to tables.
@@ -137,17 +141,17 @@ class LogDatabase {
   bool on_full_disk_ = false;
   const std::unique_ptr<Reclaimer> reclaimer_;  // Works on db_. Null if access_ is kRead.
   // Only Open(), Write() and DropDeleted() change failure_. Only these three and the destructor use
-  // the three members behind it.
+  // the three members declared next.
   LogFailure failure_;
   std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was written.
   bool has_unsynced_ = false;        // Whether changes were written since the last sync.
   // Whether a sync of the write-ahead log has failed since db_ was opened.
   bool sync_has_failed_ = false;
-  std::atomic<bool> compacts_{false};  // After AllowTableCompaction().
+  std::atomic<bool> compacts_{false};  // Whether AllowTableCompaction() was called.
   // What LetCompactWhereThereIsRoom() found last, and when it has to look again.
   absl::Mutex room_mutex_;
   bool has_room_to_compact_ ABSL_GUARDED_BY(room_mutex_) = false;
-  std::uint64_t seen_tables_ ABSL_GUARDED_BY(room_mutex_) = 0;  // VersionOfTables(), then.
+  std::uint64_t seen_tables_ ABSL_GUARDED_BY(room_mutex_) = 0;  // VersionOfTables() then.
   absl::Time next_look_at_room_ ABSL_GUARDED_BY(room_mutex_) = absl::InfinitePast();
 };
 

@@ -43,17 +43,22 @@ void LogFailure::OnError(const rocksdb::Status& error) {
   }
 }
 
-void LogFailure::OnTooLittleRoom(std::uint64_t free_bytes, std::uint64_t needed_bytes) {
+void LogFailure::OnTooLittleRoom(const Room& room) {
   constexpr std::uint64_t kMegabyte = 1'000'000;
-  Fail(
-      State::kFullDisk,
-      WithRetryAfter(
-          MakeError(reasons::kStorageFailed,
-                    absl::StrCat("the disk of the data directory is full: ", free_bytes / kMegabyte,
-                                 " MB are free, and ", (needed_bytes + kMegabyte - 1) / kMegabyte,
-                                 " MB are needed to take writes again; remove old backups, then "
-                                 "delete stores, or make room otherwise")),
-          absl::Seconds(1)));
+  const auto rounded_up = [](std::uint64_t bytes) { return (bytes + kMegabyte - 1) / kMegabyte; };
+  std::string text =
+      absl::StrCat("the disk of the data directory is full: ", room.free_bytes / kMegabyte,
+                   " MB are free, and ", rounded_up(room.needed_bytes),
+                   " MB are needed to take writes "
+                   "again; ");
+  if (room.needed_to_reclaim_bytes > 0) {
+    absl::StrAppend(&text, "some ", rounded_up(room.deleted_bytes),
+                    " MB of deleted stores are freed once some ",
+                    rounded_up(room.needed_to_reclaim_bytes), " MB are free; ");
+  }
+  absl::StrAppend(&text, "remove old backups, then delete stores, or make room otherwise");
+  Fail(State::kFullDisk,
+       WithRetryAfter(MakeError(reasons::kStorageFailed, text), absl::Seconds(1)));
 }
 
 void LogFailure::OnReopened(const absl::StatusOr<std::uint64_t>& found, std::uint64_t committed) {

@@ -19,6 +19,16 @@ namespace softlookup {
 // call OnError(), OnTooLittleRoom() and OnReopened(). The other functions are thread-safe.
 class LogFailure {
  public:
+  // Bytes of the disk that the log is on.
+  struct Room {
+    std::uint64_t free_bytes = 0;
+    std::uint64_t needed_bytes = 0;  // To be free before the log takes all changes again.
+    // Those that deleted records take, and those to be free before they can be freed. 0: they do
+    // not wait for room.
+    std::uint64_t deleted_bytes = 0;
+    std::uint64_t needed_to_reclaim_bytes = 0;
+  };
+
   // Returns whether the log may take changes.
   bool is_none() const { return state_ == State::kNone; }
   // Returns whether the log should be opened again, as soon as there is room.
@@ -30,12 +40,13 @@ class LogFailure {
   // is_full_disk().
   void OnError(const rocksdb::Status& error);
   // Call this when there may be too little room to open the log for all changes. Makes
-  // is_full_disk() true. status() then says how much room is free and how much is needed.
-  void OnTooLittleRoom(std::uint64_t free_bytes, std::uint64_t needed_bytes);
+  // is_full_disk() true. status() then says what is in `room`.
+  void OnTooLittleRoom(const Room& room);
   // Call this while is_full_disk(), when the log was opened again or could not be. `found` is the
   // number of the last change that the opened log has, or why it could not be opened. `committed`
   // is the number of the last change that was committed. If the two differ, the log does not have
-  // exactly what was acknowledged, and takes no more changes.
+  // exactly what was acknowledged, and takes no more changes. If the log could not be opened,
+  // UNAVAILABLE changes nothing. After any other error, the log takes no more changes.
   void OnReopened(const absl::StatusOr<std::uint64_t>& found, std::uint64_t committed);
 
  private:

@@ -25,9 +25,9 @@ inline constexpr char kSyncedName[] = "SYNCED";
 inline constexpr char kReserveName[] = "RESERVE";
 
 inline constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
-// Most bytes of disk that opening the database again takes. RocksDB needs them for a write buffer
-// that it writes to a table, and for the next buffer. It also needs some for a new write-ahead log
-// and manifest.
+// Maximum number of bytes of disk that opening the database again takes. RocksDB needs them for a
+// write buffer that it writes to a table, and for the next buffer. It also needs some for a new
+// write-ahead log and manifest.
 inline constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
 // RocksDB reads the records of a table in pieces of about this many bytes.
@@ -36,7 +36,7 @@ inline constexpr std::size_t kTableBlockBytes = std::size_t{64} << 10;
 // What a database is opened for.
 enum class RocksdbAccess { kWrite, kRead };
 
-// Returns the options of a log's database. It may only be written with an `env` of
+// Returns the options of a log's database. If the database is opened to write, `env` must come from
 // HideErrorsOfEmptyTables(). `errors` is told of errors in the background.
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 

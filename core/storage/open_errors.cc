@@ -40,8 +40,9 @@ std::vector<std::string> PathsOf(const std::string& directory) {
   return paths;
 }
 
-// Returns what is wrong with a table in `directory` that has lost its end: its size beside the one
-// that it should have, of which alone RocksDB's `text` tells. Nullopt if `text` is another error.
+// Returns what is wrong with a table in `directory` that has lost its end: the size that it has,
+// and the size that it should have. RocksDB's `text` tells only the latter. Nullopt if `text` is
+// another error.
 std::optional<std::string> ShortTableFault(const std::string& directory, absl::string_view text) {
   constexpr absl::string_view kBegin = "file is too short (", kMiddle = " bytes) to be an sstable",
                               kSuffix = ".sst";

@@ -95,8 +95,9 @@ void Reclaimer::Run() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || (db_ != nullptr && has_news_);
   };
-  // Without this, the thread would fill the disk again and again: the log is opened anew after a
-  // full disk, and what is deleted is still there.
+  // Whether Free() ended for want of room, and nothing was deleted since. Without this, the thread
+  // would fill the disk again and again: the log is opened anew after a full disk, and what is
+  // deleted is still there.
   bool has_run_out_of_room = false;
   for (;;) {
     rocksdb::DB* db = nullptr;
@@ -118,6 +119,7 @@ void Reclaimer::Run() {
     for (KeyRange& range : added) {
       deleted_.Add(std::move(range), [db](const KeyRange& joined) { return BytesIn(*db, joined); });
     }
+    needed_bytes_ = 0;
     // Free() may write tables of level 0. If they were not compacted, they would become ever more.
     if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
       has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
@@ -139,7 +141,9 @@ rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::uint64_t spare_bytes) {
     // Few bytes are not worth a compaction. The compaction of another range often frees them, too.
     const std::vector<KeyRange> ranges = deleted_.RangesOfAtLeast(kTableBlockBytes);
     if (cancelled_) return rocksdb::Status::Incomplete();
-    if (has_room_for(BytesFor(db, ranges))) return Compact(db, ranges);
+    const std::uint64_t needed = BytesFor(db, ranges);
+    if (has_room_for(needed)) return Compact(db, ranges);
+    if (!cancelled_) needed_bytes_ = spare_bytes + needed;
   }
   if (buffers < worthwhile) return rocksdb::Status::OK();
   if (!has_room_for(buffers) && !has_room_for(BytesFor(db, {}))) return rocksdb::Status::OK();

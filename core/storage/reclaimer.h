@@ -62,8 +62,12 @@ class Reclaimer {
   // attached later, the reclaimer compacts none.
   bool has_found_damage() const { return has_found_damage_; }
   // Returns about how many bytes of tables the deleted records take that the thread knows of and
-  // has not freed. They are as large as they were when the thread took notice of them.
+  // has not freed. Each counts with the bytes that it took when the thread took notice of it.
   std::uint64_t deleted_bytes() const { return deleted_bytes_; }
+
+  // Returns about how many bytes must be free so that the thread can free deleted_bytes(). 0 if
+  // that does not wait for room.
+  std::uint64_t needed_bytes() const { return needed_bytes_; }
 
   // Drops the tables whose keys all are in one range of `deleted`, and leaves the rest to the
   // thread. Call this right after a write that deletes all records in `deleted`, before any other
@@ -83,15 +87,17 @@ class Reclaimer {
   // Compacts what deleted_ has, or else writes the write buffers to tables, if that pays and there
   // is room. Compaction must be allowed.
   rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
-  // Returns the most bytes that Compact() of `ranges` writes before it removes what it read.
-  // Compact() writes at most all records that are not deleted, those of the write buffers twice.
-  // Without `ranges`, returns about how many bytes of tables the write buffers become.
+  // Returns about how many bytes Compact() of `ranges` writes, at most, before it removes the
+  // tables that it read. It writes at most all records that are not deleted, and those of the write
+  // buffers twice. Without `ranges`, returns about how many bytes of tables the write buffers
+  // become.
   std::uint64_t BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
   // Writes the write buffers to tables, and compacts the tables that have records in `ranges`.
   // Clears deleted_ if all of that succeeds. Reads the records in `ranges` before the compaction.
   // If one is damaged, compacts nothing and calls StopCompaction().
   rocksdb::Status Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
-  // Compacts the tables that have records in `range`, unless they have few bytes of such records.
+  // Compacts the tables that have records in `range`, unless these records take fewer bytes than
+  // kTableBlockBytes.
   rocksdb::Status CompactRange(rocksdb::DB& db, const KeyRange& range);
   void StopCompaction(rocksdb::DB& db);
 
@@ -101,6 +107,7 @@ class Reclaimer {
   std::atomic<bool> cancelled_{false};  // Ends what the thread does.
   std::atomic<bool> has_found_damage_{false};
   std::atomic<std::uint64_t> deleted_bytes_{0};  // Of deleted_, after the thread's last work.
+  std::atomic<std::uint64_t> needed_bytes_{0};   // Room that the thread's last work lacked.
 
   DeletedRanges deleted_{kRangesMax};  // Only the thread uses it.
 

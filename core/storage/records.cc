@@ -23,8 +23,8 @@ constexpr std::uint8_t kStorageTypeVersion = 2;
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;
 constexpr std::uint8_t kSomeHaveIds = 4;
-// The version of records of a compacted block: of its live rows, and of its rows if not all of them
-// have ids.
+// The version of two records of a compacted block: that of its live rows, and that of its rows if
+// some of these have an id and some have none.
 constexpr std::uint8_t kCompactedVersion = 2;
 
 absl::Status Damaged(absl::string_view what) {

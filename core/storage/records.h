@@ -30,7 +30,8 @@ enum class RecordKind : std::uint8_t {
 struct RecordKey {
   std::uint64_t store = 0;
   RecordKind kind = RecordKind::kConfig;
-  // kBlockStart, kLiveRows: the block. kRows: the first position. Other kinds: 0.
+  // kBlockStart, kLiveRows: the number of the block in its store, from 0. kRows: the position of
+  // the record's first row. Other kinds: 0.
   std::uint64_t number = 0;
   std::string writer;  // kWriter only.
 };
@@ -106,9 +107,10 @@ std::string EncodeBlockStart(const BlockStartRecord& record);
 absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value);
 
 struct LiveRowsRecord {
-  using Mask = std::array<std::uint64_t, 16>;  // Row r is bit r % 64 of word r / 64.
+  // Bit r % 64 of word r / 64 is for row r, counted from the first position of the block.
+  using Mask = std::array<std::uint64_t, 16>;
 
-  Mask live = {};
+  Mask live = {};  // The rows that are not deleted.
   // The rows that the block's kRows record has, if the block is compacted.
   std::optional<Mask> kept;
 };
@@ -120,7 +122,8 @@ struct RowsRecord {
   std::uint32_t row_count = 0;
   absl::string_view components;    // The bytes that EncodeComponents() returns.
   std::vector<std::uint64_t> ids;  // Empty, or one per row with an id.
-  std::vector<bool> has_id;        // If not every row has an id: whether row i has one. Else empty.
+  // If some rows have an id and some have none: whether row i of the record has one. Else empty.
+  std::vector<bool> has_id;
   std::vector<std::vector<std::string>> row_labels;  // Empty, or one element per row.
 };
 std::string EncodeRows(const RowsRecord& record);

@@ -18,10 +18,9 @@ std::string WithoutPaths(absl::string_view text);
 
 // Returns UNAVAILABLE: `what`, then the text of `status`.
 absl::Status UnavailableError(absl::string_view what, const rocksdb::Status& status);
-// Returns the same with the advice to try again, for a disk that has too little room.
+// Returns the same with a retry delay, for a disk that has too little room.
 absl::Status FullDiskError(absl::string_view what, const rocksdb::Status& status);
-// Returns whether `status` is UNAVAILABLE with the advice to try again, as FullDiskError() makes
-// it.
+// Returns whether `status` is UNAVAILABLE with a retry delay, as FullDiskError() makes it.
 bool IsFullDiskError(const absl::Status& status);
 // Returns DATA_LOSS: the data directory is damaged. `what` says what is wrong with it.
 absl::Status DamagedError(absl::string_view what);

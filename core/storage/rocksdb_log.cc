@@ -43,7 +43,7 @@ class RocksdbBatch final : public LogBatch {
   rocksdb::WriteBatch& batch() { return batch_; }
   // The ranges that the batch deletes.
   const std::vector<KeyRange>& deleted() const { return deleted_; }
-  // The ranges in which the batch deletes most records one by one.
+  // The ranges that FreeDiskOf() was given.
   const std::vector<KeyRange>& thinned() const { return thinned_; }
 
  private:

@@ -59,12 +59,12 @@ std::uint64_t BytesKeptOfWriteBuffers(rocksdb::DB& db, const std::atomic<bool>& 
 // Returns whether there are write buffers that take no more changes and are not in tables yet.
 bool HasFullWriteBuffers(rocksdb::DB& db);
 
-// Returns the most bytes that CompactTables() writes for one of `ranges` before it removes what it
-// read. That is at least what all write buffers take.
+// Returns an upper bound on the bytes that CompactTables() writes for any one of `ranges` before it
+// removes the tables that it read. Includes the bytes of all write buffers.
 std::uint64_t BytesToCompact(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
 
-// Returns the most bytes that a compaction which RocksDB begins by itself writes before it removes
-// what it read.
+// Returns an upper bound on the bytes that a compaction writes, if RocksDB begins it by itself,
+// before it removes the tables that it read.
 std::uint64_t BytesToCompactByItself(rocksdb::DB& db);
 
 // Returns a number that grows whenever tables are added, removed or dropped.

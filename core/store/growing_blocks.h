@@ -19,12 +19,12 @@
 namespace softlookup {
 
 // Arranges the rows of a store, or of an Attend, in blocks, as rows are appended and deleted. Not
-// thread-safe, but its views are. Functions that take a `config` must get the store's. For an
-// Attend, only the dimensions and the number of heads matter.
+// thread-safe, but its views are. Functions that take a `config` must get the store's. They use
+// only its dimensions, number of heads and storage type. So an Attend need not set anything else.
 //
 // A copy is a savepoint. It costs a few pointers, and no rows. The first row that is appended
-// afterwards costs a copy of the tail's partial panel. Once a copy is assigned back, views of what
-// was changed since must not be read.
+// afterwards costs a copy of the tail's partial panel. To assign a copy back is a rollback. Views
+// that show a later change than the copy must not be read afterwards.
 class GrowingBlocks {
  public:
   // What blocks that were read from the log are made of.
@@ -57,7 +57,7 @@ class GrowingBlocks {
   kernels::PanelRow Append(const NewRow& row, const StoreConfig& config,
                            kernels::PanelRowReader& reader);
   // Deletes the rows at `positions`, which must ascend. All of these rows must be live. Returns the
-  // indexes of their blocks.
+  // indexes of the blocks that have these rows, ascending.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
   // Drops the rows that StoredBlocks::RowsToDropOf() counts in the blocks [begin, end). Returns the
@@ -71,9 +71,9 @@ class GrowingBlocks {
   std::int64_t bytes() const;
 
  private:
-  // Moves `blocks`, which must be full, behind the sealed blocks. Makes each block's packed rows or
-  // sketch, if it gets one, and its live_rows. All three must be unset, but compacted blocks have
-  // their packed rows.
+  // Moves `blocks`, which must be full, behind the sealed blocks. Makes the packed rows of each
+  // block that has few live rows, the sketch of each other block for which HasSketch() is true, and
+  // the live_rows of all. These members must be unset, except the packed rows of compacted blocks.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
   // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
   // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which

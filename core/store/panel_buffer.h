@@ -65,7 +65,7 @@ class PanelBuffer {
 
   // Gives the pages of a buffer in a region back to the operating system when the buffer ends. Else
   // they stay until the region ends. The bytes must not be used again, so do not call this for a
-  // buffer that a rollback may give to another one (PanelAllocator). Thread-safe.
+  // buffer whose bytes a rollback may give to another buffer (PanelAllocator). Thread-safe.
   void FreePagesAtEnd() const { frees_pages_ = true; }
 
   // Returns the bytes that the buffer takes, with the object itself, once its first `written`

@@ -10,8 +10,8 @@
 
 namespace softlookup {
 
-// One bit per row of a block, in the layout that the kernels read: row r is bit r % 64 of word
-// r / 64.
+// One bit per row of a block, in the layout that the kernels read: row r, counted from the block's
+// first, is bit r % 64 of word r / 64.
 class RowMask {
  public:
   static RowMask All() {

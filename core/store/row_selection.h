@@ -20,8 +20,8 @@ class RowSelection {
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 
-  // The blocks that overlap [begin(), end()). The row_mask of each has the live rows whose ids and
-  // labels pass. Null: all rows of the block's view are live and pass.
+  // The blocks that overlap [begin(), end()). The row_mask of each block has its live rows whose
+  // ids and labels pass. A null row_mask means that all rows of the block's view are live and pass.
   const Snapshot::Blocks& blocks() const { return blocks_; }
   // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }

@@ -19,8 +19,9 @@
 
 namespace softlookup {
 
-// Numbers the labels of a store's rows from 0. RowTags holds the numbers. A label that a readable
-// snapshot shows is never removed, so snapshots share the dictionary with the editor. Thread-safe.
+// Numbers the labels of a store's rows from 0. RowTags holds the numbers. The editor and the
+// snapshots share the dictionary. A label is only removed once no snapshot that shows it is read
+// any more. Thread-safe.
 class LabelDictionary {
  public:
   std::uint32_t size() const;

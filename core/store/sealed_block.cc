@@ -18,7 +18,8 @@ std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
       static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim)));
 }
 
-// Copies `rows` of `panels`. They are at `offsets` in their block.
+// Copies the rows of `panels` that have the indexes `rows`. offsets[i] is the index of row rows[i]
+// in its block.
 std::shared_ptr<const PackedRows> PackRows(const kernels::PanelShape& shape,
                                            const PanelBuffer& panels,
                                            absl::Span<const std::uint16_t> rows,

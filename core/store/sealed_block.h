@@ -59,7 +59,8 @@ struct PackedRows {
 std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live);
-// Copies the rows in `live` from `packed`. Other rows of the block must not be in `live`.
+// Copies the rows in `live` from `packed`. A row of the block that is not in `packed` must not be
+// in `live`.
 std::shared_ptr<const PackedRows> PackLiveRows(const PackedRows& packed,
                                                const kernels::PanelShape& shape,
                                                const RowMask& live);
@@ -95,9 +96,9 @@ struct SealedBlock {
 // Returns how many rows Compact() drops of a block of `block_rows` rows. 0 if Compact() must not be
 // called.
 std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows);
-// Drops the deleted rows of a block whose live rows are packed, with their tags. Lookups read the
-// same rows as before. Memories within the block can no longer be computed. The block's rows must
-// be committed (PanelBuffer::FreePagesAtEnd()).
+// Drops the deleted rows, and their tags, of a block whose live rows are packed. Lookups read the
+// same rows as before. The memories as of a position within the block can no longer be computed.
+// The block's rows must be committed (PanelBuffer::FreePagesAtEnd()).
 void Compact(SealedBlock& block);
 
 // Sets block.live_rows. `index` is the block's number in its store, whose blocks have `block_rows`

@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<RunningMemory>> Snapshot::MemoryAsOf(std::uint64_
       position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows;
   const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows;
   if (position > 0 && stored_blocks_.IsCompacted(block_index)) {
-    // The next block has a row, and keeps the memories before it.
+    // The next block has a row, and keeps the memories before its first row.
     if (end == block_rows) return MemoriesBefore(block_index + 1).Clone(index);
     const auto begin = static_cast<std::uint64_t>(block_index * block_rows);
     return RowsCompacted(position, begin, begin + static_cast<std::uint64_t>(block_rows));

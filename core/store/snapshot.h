@@ -36,7 +36,7 @@ class Snapshot {
   // - the state of each running memory before every block but the first, and after the last row;
   // - the tables of ids, labels and writers; the configuration; the fixed part of a store.
   std::uint64_t byte_size() const { return byte_size_; }
-  // Returns the snapshot's rows by block, with the parts of each block that the log keeps.
+  // Returns the snapshot's rows by block, with the tags, masks, bounds and memories of each block.
   const StoredBlocks& stored_blocks() const { return stored_blocks_; }
 
   using Blocks = StoredBlocks::Blocks;
@@ -71,7 +71,8 @@ class Snapshot {
   }
   // Returns memory `index` (0: average; then config().memories) as it was after the first
   // `position` rows, deleted ones included. `position` must be at most row_count(). Reads at most
-  // one block. ROWS_COMPACTED if `position` is inside a compacted block.
+  // one block. ROWS_COMPACTED if `position` is within a compacted block, and neither its begin nor
+  // its end.
   absl::StatusOr<std::unique_ptr<RunningMemory>> MemoryAsOf(std::uint64_t position,
                                                             std::size_t index) const;
 

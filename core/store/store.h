@@ -47,10 +47,10 @@ class Store {
   // executor then runs the callbacks that waited for a revision up to that of `snapshot`.
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
-  // Commits the editor's writes so far, the last of which must have changed the store's name.
-  // Returns a Store that has the editor from then on, and shows its newest snapshot under the new
-  // name. This Store shows the snapshot that it showed before. Call Close() next. No other write of
-  // the store may be staged meanwhile.
+  // Commits the editor's writes so far. Of these, only the last may be not committed yet. It must
+  // have changed the store's name. Returns a Store that has the editor from then on, and shows its
+  // newest snapshot under the new name. This Store shows the snapshot that it showed before. Call
+  // Close() on it next.
   std::shared_ptr<Store> HandOver();
 
   // Runs `callback` once, with OK when the store has `revision` or a later one. If `cancel` ends

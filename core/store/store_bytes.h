@@ -14,7 +14,7 @@ namespace softlookup {
 // configuration.
 std::int64_t FixedStoreBytes();
 
-// Returns the bytes of a store's configuration and of the copies that the store makes of its parts.
+// Returns the bytes of a store's configuration, and of the parts of it that the store copies.
 std::int64_t ConfigBytes(const StoreConfig& config);
 
 }  // namespace softlookup

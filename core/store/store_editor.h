@@ -33,7 +33,7 @@ struct RowBatch {
   absl::Span<const std::vector<std::string>> row_labels;  // Empty, or one element per row.
   OnConflict on_conflict = OnConflict::kFail;
   // The writer's name and the number of its append. The batch is a duplicate if `sequence` is not
-  // above that of the writer's last append. A batch without a name is never a duplicate.
+  // above that of the writer's last append. A batch without a writer's name is never a duplicate.
   absl::string_view writer;
   std::uint64_t sequence = 0;
 };
@@ -96,8 +96,8 @@ class StoreEditor {
   absl::StatusOr<DeleteOutcome> Delete(const RowFilter& filter);
 
   // Drops deleted rows of the blocks [begin, end) as one revision, as GrowingBlocks::Compact()
-  // does. Makes no revision if no block loses rows. Lookups keep their bits. Memories as of an
-  // index within a block that lost rows are gone.
+  // does. Makes no revision if no block loses rows. Lookups keep their bits. The memories as of a
+  // position within a block that lost rows can no longer be computed.
   CompactOutcome Compact(std::int64_t begin, std::int64_t end);
   // Changes the configuration as one revision. `change` may change only the name and what a
   // StoreUpdate can.

@@ -47,14 +47,16 @@ class StoreLoader {
   // Returns the bytes of the panels of all rows. Call this after AddBlockStart() and AddKeptRows()
   // for all blocks.
   std::int64_t RowBytes() const;
-  // Allocates the panels of all blocks. Call this after AddBlockStart() for all blocks.
+  // Allocates the panels of all blocks that are not compacted. Call this after AddBlockStart() and
+  // AddKeptRows() for all blocks.
   absl::Status MakeRoom();
-  // Adds the components of `count` rows, as EncodeComponents made them. Several threads may call
-  // this at the same time for different rows.
+  // Adds the components of `count` rows from `first_position` on, as EncodeComponents made them.
+  // Several threads may call this at the same time for different rows.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
-  // Adds the components of the rows that a compacted block kept, back to back. Several threads may
-  // call this at the same time for different blocks.
+  // Adds the components of the rows that a compacted block kept, back to back. `first_position` is
+  // that of the block's first row. Several threads may call this at the same time for different
+  // blocks.
   absl::Status PutKeptComponents(std::uint64_t first_position, absl::string_view components);
   // Adds the next `count` rows, whose components PutComponents has stored, with their ids and
   // labels. Completes the blocks that these rows fill, except the store's last block, which Finish
@@ -109,7 +111,7 @@ class StoreLoader {
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> kept_;  // Of compacted blocks.
   // By block. Null for a compacted block.
   std::vector<std::shared_ptr<PanelBuffer>> panels_;
-  // By block. Null for a block that is not compacted.
+  // By block. Null for a block that is not compacted, and until PutKeptComponents() is called.
   std::vector<std::shared_ptr<const PackedRows>> packed_;
   std::vector<SealedBlock> sealed_;  // Full blocks so far.
   std::shared_ptr<RowTags> tags_;    // Tags of the block in progress.

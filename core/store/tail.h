@@ -46,8 +46,8 @@ struct TailParts {
 // its views are.
 //
 // A copy is a savepoint. It costs a few pointers, and no rows. The first row that is appended
-// afterwards goes into a copy of the panel that is filling. Once a copy is assigned back, views of
-// what was appended since must not be read.
+// afterwards goes into a copy of the panel that is filling. To assign a copy back is a rollback.
+// Views that show a later row than the copy has must not be read afterwards.
 class Tail {
  public:
   // Makes a tail without rows.
@@ -63,7 +63,7 @@ class Tail {
 
   // Returns whether MakeRoom() must be called before the next Append().
   bool NeedsRoom() const;
-  // Makes room for at least one more full panel, and moves the full panels there. Views keep the
+  // Makes room for at least one more full panel, and copies the full panels there. Views keep the
   // old room. `blocks_before` is the number of sealed blocks.
   void MakeRoom(PanelAllocator& allocator, std::int64_t blocks_before);
   // Appends a row to a tail that is not full. Returns the row as it is stored, valid until the next

@@ -37,7 +37,7 @@ using admin::v1::BackupManifest;
 
 constexpr const char* kManifestName = BackupDirectory::kManifestName;
 constexpr char kPartialSuffix[] = ".partial";
-// BackupManifest.format.
+// Values of BackupManifest.format: the one that Make() writes, and the first one with checksums.
 constexpr std::uint32_t kFormat = 2, kFirstFormatWithChecksums = 2;
 constexpr std::size_t kNameBytesMax = 64;
 // How long a caller should wait if another backup is being made (BACKUP_IN_PROGRESS).
@@ -124,14 +124,15 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path, const CancelToken* ca
   unsigned size = 0;
   ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
   if (!ok) return absl::InternalError("OpenSSL cannot compute a SHA-256");
-  // The server does not read the file again. This keeps its pages from pushing other files' pages
-  // out of the page cache.
+  // The server does not read the file again. So its pages leave the page cache, where they would
+  // push out the pages of other files.
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
 
-// Syncs each file in `directory`, the engine's copy of the data directory, because files that both
-// directories share may not be on disk yet. Returns a manifest of the files.
+// `directory` is the engine's copy of the data directory. Syncs each file in it, because a file
+// that the copy shares with the data directory may not be on disk yet. Returns a manifest that
+// lists the files.
 absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
   BackupManifest manifest;
   manifest.set_format(kFormat);
@@ -204,7 +205,8 @@ absl::Status BackupDamaged(const std::string& name, const std::string& file,
                    {{"backup", name}, {"file", file}});
 }
 
-// Compares the file of the backup `name` in `directory` with what the manifest has of it.
+// Compares one file of the backup `name`, whose directory is `directory`, with `file`, its entry in
+// the manifest. Without `has_checksums`, compares only the size.
 absl::Status CheckFile(const std::string& name, const fs::path& directory,
                        const BackupManifest::File& file, bool has_checksums,
                        const CancelToken& cancel) {
@@ -264,8 +266,9 @@ absl::Status BackupDirectory::Prepare() const {
   if (const std::error_code error = MakeDirectories(path_)) return fail("make", error);
   const FileDescriptor opened(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.get() < 0) return fail("open", LastError());
-  // A backup begins with a directory, too. Asking for permissions would not do: a network file
-  // system may refuse what they allow. If the process ends here, Make() removes what is left.
+  // Tries to make a directory, because a backup begins by making one. To look at the permissions
+  // would not do: a network file system may refuse what they allow. If the process ends here,
+  // Make() removes what is left.
   const std::string probe = absl::StrCat(".start-", getpid(), kPartialSuffix);
   if (mkdirat(opened.get(), probe.c_str(), 0700) != 0 && errno != EEXIST) {
     return fail("write to", LastError());

@@ -27,9 +27,9 @@ class Backups {
   using DamagedStores = std::function<std::vector<std::string>()>;
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
-  // `directory` is the path of the BackupDirectory. If it is "", every call fails with
-  // BACKUPS_DISABLED. Calls `damaged_stores` and `copy` for each backup, and `on_made` after each
-  // that succeeds, all on the thread that makes it.
+  // `directory` is the path of the BackupDirectory. If it is "", Create(), List() and Find() fail
+  // with BACKUPS_DISABLED. Calls `damaged_stores` and `copy` for each backup. Calls `on_made` after
+  // each backup that succeeds. All three run on the thread that makes the backup.
   Backups(Copy copy, DamagedStores damaged_stores, std::string directory,
           std::function<void()> on_made)
       : copy_(std::move(copy)),
@@ -44,19 +44,17 @@ class Backups {
   // itself.
   void Create(const std::string& name, Callback callback);
 
-  // Returns the backups that are complete, oldest first.
+  // Does the same as BackupDirectory::List(). Also BACKUPS_DISABLED.
   absl::StatusOr<std::vector<admin::v1::Backup>> List() const;
 
-  // The next three are about the backup of a request whose field `backup` has its name. Returns the
-  // backup. BACKUPS_DISABLED, INVALID_NAME, or BACKUP_NOT_FOUND. DATA_LOSS if its manifest cannot
-  // be read.
+  // Returns the backup `name`, the value of a request's field `backup`. Errors: BACKUPS_DISABLED;
+  // INVALID_NAME; BACKUP_NOT_FOUND; DATA_LOSS if its manifest cannot be read.
   absl::StatusOr<admin::v1::Backup> Find(const std::string& name) const;
-  // Reads all files of the backup, and compares them with its manifest. Errors: those of
-  // BackupDirectory::Check().
+  // Does the same as BackupDirectory::Check(). Find() must have found the backup `name`.
   absl::Status Check(const std::string& name, const CancelToken& cancel) const {
     return directory_.Check(name, cancel);
   }
-  // Returns the path of the backup.
+  // Returns the path of the backup `name`, which Find() must have found.
   std::string DirectoryOf(const std::string& name) const { return directory_.DirectoryOf(name); }
 
  private:

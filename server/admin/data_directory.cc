@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file of a data directory that all others follow from.
+// The file through which the engine finds all other files of a data directory.
 constexpr char kRootName[] = "CURRENT";
 
 // Returns whether `name` is a number and then `suffix`, as the names of the engine's files are.
@@ -31,7 +31,7 @@ bool IsNumbered(absl::string_view name, absl::string_view suffix) {
 }
 
 // Returns whether the file `name` shows that stores were kept in its directory. A damaged data
-// directory lacks some of these files, but not all.
+// directory may lack some of these files. The others still show what it is.
 bool IsOfStores(absl::string_view name) {
   return name == kRootName || name == "SYNCED" || name == "RESERVE" ||
          absl::StartsWith(name, "MANIFEST-") || IsNumbered(name, ".sst");
@@ -45,14 +45,15 @@ bool IsOfNobody(absl::string_view name) {
          absl::EndsWith(name, ".dbtmp") || IsNumbered(name, ".log");
 }
 
-// Adds the name in `directory` that `path` goes through, if it does. Both are absolute.
+// Adds to `names` the name in `directory` that `path` leads through. If `path` does not lead into
+// `directory`, adds at most "." or "..", which no file has as its name. Both paths are absolute.
 void AddNameOn(const fs::path& path, const fs::path& directory, std::set<std::string>& names) {
   const fs::path relative = path.lexically_relative(directory);
   if (!relative.empty()) names.insert(relative.begin()->string());
 }
 
-// Returns the names in `directory` that one of `paths` goes through, by its text or once links are
-// followed.
+// Returns the names in `directory` that one of `paths` leads through, either by the path's text or
+// after links are followed. May also return "." and "..".
 std::set<std::string> NamesOn(const std::vector<std::string>& paths, const std::string& directory) {
   std::error_code error;
   const fs::path base = fs::absolute(directory, error).lexically_normal();
@@ -102,7 +103,7 @@ absl::Status CheckIsNoBackup(const std::string& directory) {
 absl::Status OthersError(const std::string& directory, const std::set<std::string>& others) {
   const std::string is_none = absl::StrCat(directory, " is no data directory: it has ",
                                            *others.begin(), ", and none of the files of one. ");
-  // Comes before the backups, which may be older than the data directory beside them.
+  // Looks for a data directory before it looks for backups: a backup beside it may be older.
   for (const std::string& name : others) {
     const std::string child = PathIn(directory, name);
     // A partial backup, whose name begins with a dot, has the root of a data directory, too.
@@ -134,7 +135,7 @@ absl::StatusOr<DataDirectoryState> InspectDataDirectory(const std::string& direc
     if (!IsOfNobody(name) && !own.contains(name)) others.insert(name);
   }
   if (!others.empty()) return OthersError(directory, others);
-  // The engine says what is wrong where only its write-ahead log is left.
+  // If only files of the write-ahead log are left, the engine says what is wrong.
   const bool has_log = std::any_of(
       names.begin(), names.end(), [](const std::string& name) { return IsNumbered(name, ".log"); });
   return has_log ? DataDirectoryState::kExisting : DataDirectoryState::kNew;

@@ -15,14 +15,15 @@ enum class DataDirectoryState {
   kExisting,  // It has files of a data directory, or cannot be read. The engine finds out more.
 };
 
-// Returns what `directory` is. Changes nothing. Files of others do not count if they can stand in a
-// new data directory: what a fresh file system has, what a start that was cut short leaves, and
-// what one of `own_paths` goes through. These are paths that the server's flags name. Empty ones
-// are ignored.
+// Returns what `directory` is. Changes nothing. Three kinds of files may be in a new data
+// directory: those that a fresh file system has, those that an interrupted start leaves, and those
+// that one of `own_paths` leads through. `own_paths` are paths that the server's flags name. Empty
+// ones are ignored. A file that is none of these, and none of a data directory, is a file of
+// others.
 //
-// FAILED_PRECONDITION, which names the remedy, if a server must not open the directory: it is a
-// backup, which the server would change; or it has files of others and none of a data directory,
-// such as a directory of backups. Its name is then probably mistyped.
+// FAILED_PRECONDITION, which names the remedy, if a server must not open the directory. Either it
+// is a backup, which the server would change. Or it has files of others, such as backups, and none
+// of a data directory: its name is then probably mistyped.
 absl::StatusOr<DataDirectoryState> InspectDataDirectory(const std::string& directory,
                                                         const std::vector<std::string>& own_paths);
 
@@ -30,8 +31,8 @@ absl::StatusOr<DataDirectoryState> InspectDataDirectory(const std::string& direc
 // are backups directly in `directory`.
 absl::Status CheckHasNoBackups(const std::string& directory);
 
-// Warns in the server log that a start makes a new data directory of `directory`. That hides a
-// wrong --data-dir.
+// Warns in the server log that a start makes a new data directory of `directory`. Without the
+// warning, a wrong --data-dir would go unnoticed.
 void WarnOfNewDataDirectory(const std::string& directory);
 
 }  // namespace softlookup::server

@@ -40,7 +40,8 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   // Starts a thread that serves the connections of `listener`, which ListenForHttp() returned.
-  // Those that came before are served, too. Call this once. UNAVAILABLE if no descriptor is free.
+  // Connections that came before this call are served, too. Call this once. UNAVAILABLE if no
+  // descriptor is free.
   absl::Status Start(FileDescriptor listener);
   int port() const { return port_; }
 

@@ -66,7 +66,7 @@ absl::Status RestoreStoreCall::Prepare() {
 void RestoreStoreCall::Run() {
   if (const absl::Status status = Prepare(); !status.ok()) return Refuse(status);
   call().streams().Add(stop_);
-  stop_->Recheck();  // The rights may have been lost before that.
+  stop_->Recheck();  // The rights may have been lost before Add().
   call().limiters().restore.Run([this]() -> SingleTask::Finish {
     absl::Status status = RestoreAndLog();
     return [this, status = std::move(status)] { Answer(status, response_); };
@@ -100,7 +100,7 @@ absl::Status RestoreStoreCall::RestoreAndLog() {
                                    {"store_of_backup", store}};
   if (!info.ok()) {
     absl::Status status = stop_->CauseOf(info.status());
-    // A wrong name is the caller's fault alone.
+    // A wrong name is the caller's fault alone, so it is neither logged nor counted.
     if (!absl::IsInvalidArgument(status)) {
       call().CountRestore(/*is_ok=*/false);
       fields["error"] = std::string(status.message());

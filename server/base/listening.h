@@ -44,7 +44,8 @@ inline bool IsOfLostConnection(int error) {
 }
 
 // Says why a server cannot listen on an address, and what may help. `lookup_error` is what
-// getaddrinfo() returned for its host, and `error` the errno of the socket.
+// getaddrinfo() returned for the host. If it is 0, `error` is the errno of the call on the socket
+// that failed.
 inline std::string WhyNotListening(int lookup_error, int error) {
   if (lookup_error != 0) return std::string("unknown host: ") + gai_strerror(lookup_error);
   std::string text = std::strerror(error);

@@ -21,17 +21,17 @@ class TrimSchedule {
 
   // Returns whether to trim at `now`, when the process has `resident_bytes`. Returns false if
   // `resident_bytes` is less than 32 MiB above its minimum so far. Otherwise returns true if it has
-  // grown by 32 MiB since the last trim, or if a pause after that trim is over. The pause is 1
-  // second after a trim that followed such growth or returned 4 MiB. After any other trim, the
-  // pause is twice the previous one, at most 64 seconds.
+  // grown by 32 MiB or more since the last trim, or if a pause after that trim is over. The pause
+  // is 1 second after a trim that followed such growth or returned 4 MiB or more. After any other
+  // trim, the pause is twice the previous one, at most 64 seconds.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
   // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
 
  private:
-  std::int64_t least_bytes_;                           // Fewest resident bytes so far.
-  std::int64_t bytes_after_last_trim_ = 0;             // Resident bytes after the last trim.
-  absl::Duration pause_;                               // From the last trim to next_paced_trim_.
+  std::int64_t least_bytes_;                // Fewest resident bytes so far.
+  std::int64_t bytes_after_last_trim_ = 0;  // Resident bytes after the last trim. 0: none yet.
+  absl::Duration pause_;                    // From the last trim to next_paced_trim_.
   absl::Time next_paced_trim_ = absl::InfinitePast();  // Until then, only growth makes a trim due.
 };
 

@@ -12,14 +12,14 @@
 
 namespace softlookup::server {
 
-// Counts the bytes of unary calls' answers that gRPC holds until clients take them. Add() can
-// refuse an answer that would exceed a maximum. UnsentAnswer does not count small answers.
-// Thread-safe.
+// Counts the bytes of memory that unary calls' answers take until clients take them from gRPC.
+// Add() can refuse an answer that would exceed a maximum. UnsentAnswer says which answers are
+// counted. Thread-safe.
 class UnsentAnswers {
  public:
-  // Maximum number of bytes of one connection's answers, and of all answers. An answer above
-  // kConnectionBytesMax is allowed if its connection has no other answer. An answer above kBytesMax
-  // is allowed if there is no other answer at all.
+  // Maximum number of counted bytes of one connection's answers, and of all answers. An answer of
+  // more than kConnectionBytesMax is allowed if its connection has no other counted answer. An
+  // answer of more than kBytesMax is allowed if there is no other counted answer at all.
   static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
@@ -46,13 +46,13 @@ class UnsentAnswer {
   UnsentAnswer(const UnsentAnswer&) = delete;
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
-  // Counts an answer of `bytes` on `connection`, until this object is destroyed. Does nothing if
-  // the answer is small. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is set;
-  // then the answer must not be sent. Do not set `may_refuse` if the call has changed anything,
-  // because its client must learn of the change. Call this once, before the answer is passed to
-  // gRPC.
+  // Counts an answer on `connection` until this object is destroyed. Counts twice its `bytes`,
+  // because memory holds two copies. Does nothing if the answer has fewer than 4 KiB. QUEUE_FULL if
+  // the counted bytes would exceed a maximum and `may_refuse` is set. The answer must then not be
+  // sent. Do not set `may_refuse` if the call has changed anything, because its client must learn
+  // of the change. Call this once, before the answer is passed to gRPC.
   absl::Status Hold(std::size_t bytes, bool may_refuse, const std::string& connection);
-  // Whether an answer is counted: Hold() has succeeded, and the answer was not small.
+  // Whether an answer is counted: Hold() has succeeded, and the answer had 4 KiB or more.
   bool is_counted() const { return bytes_ > 0; }
 
  private:

@@ -31,6 +31,11 @@ bool IsTheServersFault(const absl::Status& status) {
   }
 }
 
+// Whether the stores have reached --memory-limit.
+bool IsForLackOfMemory(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && ReasonOf(status) == reasons::kMemoryLimit.name;
+}
+
 nlohmann::ordered_json FieldsOf(const CallInfo& call, absl::Duration duration,
                                 const absl::Status& status) {
   nlohmann::ordered_json fields = {{"method", std::string(NameOf(call.method))},
@@ -60,19 +65,23 @@ void LogLeftOut(absl::string_view what, std::int64_t left_out) {
 
 CallLog::~CallLog() {
   LogLeftOut("failed calls were left out of the log", failure_lines_.TakeLeftOut());
+  LogLeftOut("calls refused for memory were left out of the log", memory_lines_.TakeLeftOut());
   LogLeftOut("slow lookups were left out of the log", slow_lookup_lines_.TakeLeftOut());
 }
 
 void CallLog::LogFailure(const CallInfo& call, absl::Duration duration,
                          const absl::Status& status) {
-  if (!IsTheServersFault(status)) return;
-  const std::optional<std::int64_t> left_out = failure_lines_.Allow(absl::Now());
+  const bool lacks_memory = IsForLackOfMemory(status);
+  if (!lacks_memory && !IsTheServersFault(status)) return;
+  LineLimiter& lines = lacks_memory ? memory_lines_ : failure_lines_;
+  const std::optional<std::int64_t> left_out = lines.Allow(absl::Now());
   if (!left_out) return;
   nlohmann::ordered_json fields = FieldsOf(call, duration, status);
   fields["reason"] = ReasonOf(status);
   fields["error"] = std::string(status.message());
   if (*left_out > 0) fields["left_out"] = *left_out;
-  WriteServerLog(spdlog::level::err, "a call failed", fields);
+  WriteServerLog(lacks_memory ? spdlog::level::warn : spdlog::level::err,
+                 lacks_memory ? "a call was refused" : "a call failed", fields);
 }
 
 void CallLog::LogSlowLookup(const CallInfo& call, absl::Duration duration,

@@ -37,17 +37,20 @@ class CallLog {
   // Logs how many lines of each kind were left out since the last line of that kind.
   ~CallLog();
 
-  // Logs a call that was answered with `status`, if that is a failure of the server or its disk.
-  // Otherwise does nothing.
+  // Logs a call that was answered with `status`, if that is a failure of the server or its disk, or
+  // if the stores have reached --memory-limit. Otherwise does nothing.
   void LogFailure(const CallInfo& call, absl::Duration duration, const absl::Status& status);
   // Logs a lookup that was slow.
   void LogSlowLookup(const CallInfo& call, absl::Duration duration, const absl::Status& status,
                      const LookupFacts& facts);
 
  private:
-  static constexpr std::int64_t kLinesPerSecondMax = 10;  // For each kind of line.
+  static constexpr std::int64_t kLinesPerSecondMax = 10;  // For each kind of line but the next.
+  // A client that appends goes on to try, and one line says what all would say.
+  static constexpr std::int64_t kMemoryLinesPerSecondMax = 1;
 
   LineLimiter failure_lines_{kLinesPerSecondMax};
+  LineLimiter memory_lines_{kMemoryLinesPerSecondMax};
   LineLimiter slow_lookup_lines_{kLinesPerSecondMax};
 };
 

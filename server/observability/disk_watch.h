@@ -41,7 +41,7 @@ class DiskWatch {
  public:
   using Read = std::function<DiskStats()>;
 
-  static constexpr absl::Duration kInterval = absl::Seconds(30);
+  static constexpr absl::Duration kInterval = absl::Seconds(10);
   static constexpr absl::Duration kStaleAfter = absl::Seconds(120);
 
   // Calls `read` on the thread: at once, after each ReadSoon(), and kInterval after `read` last

@@ -30,18 +30,19 @@ inline constexpr std::size_t kStoreEventCount = 7;
 nlohmann::ordered_json CompactionFields(absl::string_view store, const absl::Status& status,
                                         std::uint64_t dropped_rows);
 
-// Writes the server log's lines about what happens to stores, and about writes that fail. At most
-// ten lines a second of each event, because clients can cause them. Thread-safe.
+// Writes the server log's lines about what happens to stores, and about when writes are refused and
+// when they are taken again. Writes at most ten lines a second about each StoreEvent, because
+// clients can cause them. Thread-safe.
 class EngineLog final : public EngineObserver {
  public:
   EngineLog() = default;
-  // Logs how many lines were left out.
+  // Logs how many of the lines left out no line has told of yet.
   ~EngineLog() override;
   EngineLog(const EngineLog&) = delete;
   EngineLog& operator=(const EngineLog&) = delete;
 
   // Writes a line of `event` and `fields`, an object whose members are strings or numbers. The line
-  // has the number of those that were left out since the last one of its event.
+  // also says how many lines of `event` were left out since the last one that was written.
   void Write(StoreEvent event, nlohmann::ordered_json fields);
 
   void OnWritesRefused(const absl::Status& error) override;

@@ -42,18 +42,17 @@ class AppendStream final : public PipelinedStream {
   // Passes the request that was read last to the engine. Returns an error if the request is refused
   // before it reaches the engine. `begin` is when the stream began to handle the request.
   absl::Status Apply(std::uint64_t number, SteadyTimePoint begin);
-  // Drops request `number` from the pipeline, and stops reading. Makes the stream end with
-  // `status`, the request's failure, once all other requests are acknowledged or have failed. The
-  // engine can refuse a request while earlier ones still run. If several requests fail, the stream
-  // ends with the failure of the one with the lowest number.
+  // Drops request `number`, which failed with `status`, from the pipeline, and stops reading. The
+  // stream then ends once all other requests are acknowledged or have failed. It ends with the
+  // failure of the lowest number, because the engine can refuse a request while earlier ones still
+  // run. `begin` is when the stream began to handle the request.
   void Fail(std::uint64_t number, const absl::Status& status, SteadyTimePoint begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `store` is what a request names; empty if it names none. The first store that is named becomes
   // the stream's. INVALID_ARGUMENT if a later request names another one.
   absl::Status CheckStore(const std::string& store);
-  // The engine calls this once the place of the last append in the order of writes is fixed.
-  // Appends that the engine gets from now on come after that append, so the next request may be
-  // read.
+  // The engine calls this once the place in the order of writes is fixed for the append that it got
+  // last. Appends that it gets from now on come after that append, so the next request may be read.
   void OnTurn();
   // The engine calls this with the result of request `number`. Queues the response, or makes the
   // stream fail.
@@ -64,7 +63,7 @@ class AppendStream final : public PipelinedStream {
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   std::string store_;  // The first store that a message named.
 
-  bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append read last waits for its turn.
+  bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // Until OnTurn() for the last append.
   // The lowest number of a failed request, and that request's error, which ends the stream.
   std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);

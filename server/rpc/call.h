@@ -35,13 +35,13 @@ struct CallDependencies {
   CallObserver& observer;  // Is notified of every call.
   EngineLog& engine_log;
   AuditLog* audit;        // Null: there is none.
-  LineLimiter& refusals;  // Limits the audit lines of all calls about refused callers.
+  LineLimiter& refusals;  // Limits the audit lines about refused callers, of all calls together.
 };
 
 // One call in progress, as the code that answers it sees it. gate() checks its caller, Receive()
-// parses its messages, reporter() reports its answer, auditor() counts its changes, and rpc()
-// carries its messages. The call counts as in progress for the lifetime of this object. Thread-safe
-// within the rules of these members.
+// parses its messages, reporter() reports its answer, auditor() counts its changes for the audit
+// line, and rpc() carries its messages. The call counts as in progress for the lifetime of this
+// object. Thread-safe, as long as the rules of these members are kept.
 class Call {
  public:
   // `dependencies` and `spec` must outlive this.
@@ -68,7 +68,7 @@ class Call {
   // Writes a line of the server log about a store that the call has to do with: `fields`, and who
   // has called.
   void LogStore(StoreEvent event, nlohmann::ordered_json fields) const;
-  // Counts a restore, which the call has made or failed to make.
+  // Counts a restore that the call has tried to make. `is_ok`: it has succeeded.
   void CountRestore(bool is_ok) const { dependencies_.observer.OnRestore(is_ok); }
 
   // The deadline that the client set; infinite if none.

@@ -16,7 +16,7 @@ class CallCounter {
   void OnEnd() { Add(-1); }
 
   // Waits until there has been a time of length `quiet` without any call in progress. Gives up at
-  // `deadline`, or up to `quiet` later.
+  // `deadline`.
   void WaitUntilQuiet(absl::Duration quiet, absl::Time deadline);
 
  private:

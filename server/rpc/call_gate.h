@@ -112,7 +112,7 @@ class CallGate {
   mutable absl::Mutex mutex_;
   Caller caller_ ABSL_GUARDED_BY(mutex_);
   std::string store_ ABSL_GUARDED_BY(mutex_);                    // As store() returns it.
-  std::optional<std::string> new_name_ ABSL_GUARDED_BY(mutex_);  // Set by EnterRename().
+  std::optional<std::string> new_name_ ABSL_GUARDED_BY(mutex_);  // Nullopt: there is none.
 };
 
 }  // namespace softlookup::server

@@ -34,8 +34,8 @@ struct CallLimits {
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
 };
 
-// What holds the calls of a server to their limits. All calls share it. Thread-safe. Pass code that
-// needs only one limiter a reference to that limiter instead of this struct.
+// What holds the calls of a server to their limits. All calls share it. Thread-safe. Code that
+// needs only one limiter should get a reference to that limiter instead of this struct.
 struct CallLimiters {
   explicit CallLimiters(const CallLimits& limits);
   CallLimiters(const CallLimiters&) = delete;

@@ -25,8 +25,8 @@ class CallStop final : public DrainableStream {
   void Cancel() { cancel_.Cancel(); }
   void Drain() override;
   void Recheck() override;
-  // Returns the status to answer if the work ended with `status`, an error: the cause, if the
-  // server ended the work.
+  // Returns the status to answer once the work has ended with `status`, an error. If the server
+  // ended the work, that is the cause, else `status`.
   absl::Status CauseOf(const absl::Status& status);
 
  private:

@@ -51,7 +51,7 @@ struct DecodedLookup {
 // on.
 absl::Status DecodeLookup(const v1::LookupRequest& request, const std::string& store,
                           DecodedLookup& decoded);
-// RESOURCE_EXHAUSTED if `response` is larger than `bytes_max`.
+// ANSWER_TOO_LARGE if `response` has more than `bytes_max` bytes.
 absl::Status EncodeLookup(const v1::LookupRequest& request, const LookupResult& result,
                           std::int64_t bytes_max, v1::LookupResponse& response);
 
@@ -64,7 +64,7 @@ struct DecodedAttend {
 };
 // The views in `decoded` are valid while `request` and `decoded` live.
 absl::Status DecodeAttend(const v1::AttendRequest& request, DecodedAttend& decoded);
-// RESOURCE_EXHAUSTED if `response` is larger than `bytes_max`.
+// ANSWER_TOO_LARGE if `response` has more than `bytes_max` bytes.
 absl::Status EncodeAttend(const v1::AttendRequest& request, const LookupResult& result,
                           std::int64_t bytes_max, v1::AttendResponse& response);
 

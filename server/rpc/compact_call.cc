@@ -51,7 +51,7 @@ absl::Status CompactCall::Prepare() {
 void CompactCall::Run() {
   if (const absl::Status status = Prepare(); !status.ok()) return Refuse(status);
   call().streams().Add(stop_);
-  stop_->Recheck();  // The rights may have been lost before that.
+  stop_->Recheck();  // The caller may have lost its rights before Add().
   call().limiters().compaction.Run([this]() -> SingleTask::Finish {
     absl::Status status = Compact();
     return [this, status = std::move(status)] { Answer(status, response_); };

@@ -37,7 +37,7 @@ class LookupStream final : public PipelinedStream {
   // the next request stays unread.
   static constexpr std::size_t kPipelineMax = 16;
   // Approximate maximum of the bytes of these requests and responses. Beyond it, too, the next
-  // request stays unread. A hundred streams whose clients do not read hold 50 MiB.
+  // request stays unread. A hundred streams whose clients do not read hold about 50 MiB.
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
@@ -53,7 +53,7 @@ class LookupStream final : public PipelinedStream {
     LookupReport report;
     std::shared_ptr<CancelToken> cancel;
     RevisionWait revision_wait;
-    std::uint64_t number = 0;  // Of the request in the pipeline.
+    std::uint64_t number = 0;  // The request's number in the pipeline.
   };
 
   // Passes the request to the engine, or answers with an error.
@@ -74,7 +74,7 @@ class LookupStream final : public PipelinedStream {
   Engine& engine_;
   std::string store_;  // The first store that a message named.
 
-  // Of the lookups that are not answered, by the number of their request.
+  // The cancel tokens of the lookups that are not answered, by the number of their request.
   std::map<std::uint64_t, std::shared_ptr<CancelToken>> cancels_ ABSL_GUARDED_BY(mutex_);
   // The status to end with if the server does not cut the stream.
   absl::Status final_ ABSL_GUARDED_BY(mutex_);

@@ -13,7 +13,7 @@
 namespace softlookup::server {
 
 // Returns `text` as the message of an error may have it. Each byte that is not UTF-8 becomes "?". A
-// text of more than 1,024 bytes is cut to at most as many, and "..." is appended.
+// text of more than 1,024 bytes is cut to at most 1,024, and "..." is appended.
 std::string WireText(absl::string_view text);
 
 // Converts `status` to a gRPC status. An error has `grpc-status-details-bin`: a google.rpc.Status

@@ -35,7 +35,7 @@ void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& re
 absl::StatusOr<std::shared_ptr<const Projection>> DecodeProjection(
     const std::string& field, const v1::Projection& projection);
 
-// RESOURCE_EXHAUSTED if a ListStoresResponse with only a store of this config could have more bytes
+// ANSWER_TOO_LARGE if a ListStoresResponse with only a store of this config could have more bytes
 // than `bytes_max`, now or once the store has grown. ListStores could not list such a store with
 // the elements of its matrices.
 absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max);

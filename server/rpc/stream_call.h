@@ -15,8 +15,8 @@
 namespace softlookup::server {
 
 // A call with a stream of requests, of answers, or of both. Is ended if its client takes too long
-// to send the first message or to take one (StallWatch). `Derived` is the class that derives from
-// this, and says what is read and written.
+// to send the first message, or to take a message (StallWatch). `Derived` is the class that derives
+// from this, and says what is read and written.
 //
 // The object owns itself until the call is over. After that, a callback or a worker's task that
 // still refers to the object keeps it alive.

@@ -16,10 +16,10 @@ namespace softlookup::server {
 class DrainableStream {
  public:
   virtual ~DrainableStream() = default;
-  // Called when the server stops. Ends the call once none of its work is in progress. Waiting does
-  // not count as work. Does nothing if the call ends by itself.
+  // Called when the server stops. Ends a stream once it has answered the messages that it has read.
+  // Ends a wait, a compaction or a restore soon. Does nothing if the call ends by itself.
   virtual void Drain() = 0;
-  // Ends the call if its caller no longer has the right to make it.
+  // Ends the stream, the wait or the work if the caller no longer has the right to make the call.
   virtual void Recheck() = 0;
 };
 

@@ -69,9 +69,9 @@ class UnaryCall : public Rpc::Handler {
  private:
   // Parses the request, then calls Run(), both on this thread.
   void Proceed();
-  // Serializes `response` into `bytes`. If `response` is not small, first counts its bytes as
-  // unsent, and ends the call later if its client takes too long to read it. QUEUE_FULL if too many
-  // bytes would be unsent. Never refuses if the method has MethodSpec::makes_changes.
+  // Serializes `response` into `bytes`. If `response` is not small (UnsentAnswer), first counts its
+  // bytes as unsent, and ends the call later if its client takes too long to read it. QUEUE_FULL if
+  // too many bytes would be unsent. Never refuses if the method has MethodSpec::makes_changes.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;

@@ -61,8 +61,8 @@ class WatchStream final : public StreamCall<WatchStream> {
 
   // Used by the step in progress only.
   std::optional<std::uint64_t> incarnation_;  // Of the watched store.
-  std::uint64_t revision_ = 0;                // The last one seen.
-  std::optional<std::uint64_t> end_;          // Append index of the memory last sent.
+  std::uint64_t revision_ = 0;                // The last revision seen.
+  std::optional<std::uint64_t> end_;          // MemoryState::end of the memory last sent.
   absl::Time sent_ = absl::InfinitePast();    // When the last message was passed to gRPC.
 
   absl::Mutex mutex_;

@@ -32,7 +32,7 @@ struct Credentials {
 // exactly one bearer token, or a token that is too long.
 absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context);
 
-// Who makes a call, and what it may do, as of one version of the auth rules.
+// Who makes a call, and what this caller may do, as of one version of the auth rules.
 struct Caller {
   // `identity` and `usage` are null if the server has no auth rules. Every caller may then do
   // everything.

@@ -16,8 +16,8 @@ namespace softlookup::server {
 // rules. Not thread-safe.
 class IdentityUsages {
  public:
-  // Returns the usage of the identity of this name, and makes it at `now` if it is new. Sets the
-  // limit of its bytes in flight to that of `identity`.
+  // Returns the usage that is kept under the name of `identity`. If there is none, makes one, which
+  // begins at `now`. Sets the limit of its bytes in flight to that of `identity`.
   std::shared_ptr<IdentityUsage> Of(const Identity& identity, absl::Time now);
 
   // Forgets the usages of identities that `rules` does not have. Callers that hold such a usage

@@ -18,9 +18,10 @@ namespace softlookup::server {
 
 // What the server uses in TLS handshakes, as PEM texts.
 struct TlsConfig {
-  std::string certificate;  // The server's, then its chain without the authority.
+  std::string certificate;  // The server's, then those of its chain, not the authority's.
   std::string private_key;  // Of the certificate, without a password.
-  // The authority of client certificates. Empty: clients need no certificate.
+  // The certificate of the authority that signs client certificates. Empty: clients need no
+  // certificate.
   std::string client_ca;
 };
 

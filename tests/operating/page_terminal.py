@@ -65,7 +65,8 @@ set -eEuo pipefail
 
 # After the command: what it has started in the background has to end, too, and well.
 CLOSING = r"""
-for job in $(jobs -p); do wait $job; done
+# The shell may have forgotten a job that has ended, but it knows how the last one ended.
+for job in $(jobs -p) ${!-}; do wait $job; done
 if [[ -s $TMPDIR/.failed ]]; then cat "$TMPDIR/.failed"; exit 1; fi
 { declare -px; printf 'cd %q\n' "$PWD"; } >"$TMPDIR/.state"
 """

@@ -290,6 +290,12 @@ class ClientTest(unittest.TestCase):
         )
         self.assertEqual(self.store.read().labels, (("Ann",), ("Bob",), (), (), ("Eve",)))
 
+    def test_class_labels_are_told_to_become_one_hot_rows(self):
+        with self.assertRaises(sl.InvalidArgumentError) as caught:
+            self.store.append(FRIENDS, np.arange(5))
+        self.assertIn("class labels, as whole numbers from 0, become one-hot rows by np.eye(classes)[values]",
+                      str(caught.exception))
+
     def test_one_query_of_another_dimension_may_be_meant_as_several(self):
         self.store.append(FRIENDS, np.eye(5))
         numbers = np.arange(11.0)

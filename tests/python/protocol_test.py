@@ -127,6 +127,11 @@ class RetryTest(unittest.TestCase):
             with self.assertRaises(sl.Error):
                 retry.Attempts(retry.Retry(), retry.Budget(9), safe, end).failed(error, 100.0, 0)
 
+    def test_any_call_is_repeated_that_a_loading_server_refuses(self):
+        error = sl.Error("UNAVAILABLE", reason="LOADING", retry_after=1.0)
+        attempts = retry.Attempts(retry.Retry(), retry.Budget(9), False, math.inf)
+        self.assertAlmostEqual(attempts.failed(error, 100.0, 0), 1.02)
+
 
 class WriterTest(unittest.TestCase):
     def step(self, queue, step):

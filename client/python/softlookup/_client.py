@@ -124,7 +124,8 @@ class Client:
         inputs          [N, input_dim], which the projection maps to keys and values. Without
                         queries, it maps them to the queries, too: self attention, which needs no
                         projection.
-        The rest is as in Store.lookup().
+        The rest is as in Store.lookup(), but one call takes 4,096 queries and 65,536 keys at most.
+        More queries go in parts, each over all keys: queries[c : c + 4096] with causal_offset=c.
         """
         options = Options(
             score,

@@ -145,8 +145,8 @@ struct AttendRequest {
   // [N, input_dim]. If set, the projection makes the keys and values from the inputs, and `keys`
   // and `values` are not used.
   std::optional<MatrixView> inputs;
-  // Used only with `inputs`. Null is valid only if `self` is set: the inputs themselves are then
-  // the queries, keys and values.
+  // Used only with `inputs`. With `inputs`, null is valid only if `self` is set: the inputs
+  // themselves are then the queries, keys and values.
   std::shared_ptr<const Projection> projection;
   // Self attention: the queries, too, come from `inputs`, which must be set. `queries` is not used.
   bool self = false;
@@ -173,8 +173,8 @@ struct CompactionRequest {
   std::string store;
   // Consents to the end of memories as of an index inside a compacted block.
   bool end_memories = false;
-  // The engine adds the rows that it drops, also if the call fails afterwards. Not owned. May be
-  // null.
+  // The engine adds to `*dropped_rows` the number of rows that it drops, also if the call fails
+  // afterwards. Not owned. May be null.
   std::uint64_t* dropped_rows = nullptr;
 };
 
@@ -189,10 +189,10 @@ struct StoreRestore {
   std::string directory;  // What Engine::CopyTo() made. It is only read.
   std::string store;      // The store's name there.
   std::string name;       // The name that it gets. Empty: the same.
-  // The next two may be empty. An error ends the restore, and is returned. The first is called
-  // before anything in the directory is read, once the names are found to be right, and the new one
-  // free. The second is called once the store is loaded, and before it is copied, with what it will
-  // be.
+  // Either check may be empty. If a check returns an error, the restore ends and returns it.
+  // check_directory is called after the names are found to be valid and the new name to be free,
+  // and before anything in the directory is read. check_store is called after the store is read,
+  // and before it is copied. Its argument is the store as it will be.
   std::function<absl::Status()> check_directory;
   std::function<absl::Status(const StoreInfo&)> check_store;
 };
@@ -231,9 +231,9 @@ class LoadObserver {
   // number if the name is lost. Engine::Verify() also passes two errors that name no store:
   // UNAVAILABLE for a store that could not be read, and the error of the check of all table files.
   virtual void OnDamage(const absl::Status& damage) {}
-  // Called at most once, when all stores are loaded, if the engine writes no tables anew until it
-  // is opened again. The disk of deleted stores then stays taken, except for tables that hold
-  // nothing else. `why` says what the reason is, and what helps.
+  // Called at most once, when all stores are loaded, if the engine will not compact the tables of
+  // the log before it is opened again. Tables that hold records of both deleted stores and others
+  // then keep their disk. `why` says what the reason is, and what helps.
   virtual void OnDiskKept(const absl::Status& why) {}
 };
 
@@ -345,13 +345,13 @@ class Engine {
   virtual absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                                       const RowFilter& filter) = 0;
 
-  // Drops deleted rows from memory and from the log. Stores keep rows in blocks of a fixed number
-  // of positions. Each block loses its deleted rows if at most a quarter of its rows is live,
-  // except the store's last block. Blocks, and in parts: other calls to the store go on meanwhile.
-  // Positions, ids, labels and the bits of lookups of rows do not change. Nor do the memories over
-  // all rows, or those as of an index at the edge of a block. Memories as of an index inside a
-  // compacted block fail with ROWS_COMPACTED from then on. So do windows that begin or end there,
-  // and lookups that ask for such a memory.
+  // Drops deleted rows from RAM and from the log. Stores keep rows in blocks of a fixed number of
+  // positions. A block loses its deleted rows if at most a quarter of its positions hold live rows.
+  // The store's last block loses none. This call blocks. It works in parts, so that other calls to
+  // the store go on meanwhile. Positions, ids, labels and the bits of lookups of rows do not
+  // change. Nor do the memories over all rows, or those as of an index at the edge of a block.
+  // Memories as of an index inside a compacted block fail with ROWS_COMPACTED from then on. So do
+  // windows that begin or end there, and lookups that ask for such a memory.
   //
   // COMPACTION_ENDS_MEMORIES if there are rows to drop and `request.end_memories` is not set.
   // COMPACTION_IN_PROGRESS if the store is being compacted. After any other error, or once `cancel`
@@ -405,19 +405,19 @@ class Engine {
 
   // Copies the stores to `directory`, which must not exist and which Open can open later. The copy
   // shows one moment during the call. It has whole writes only, and every write that was
-  // acknowledged before the call. It shares files with the engine's directory. They are safe on
-  // disk once the caller has synced them. Other calls do not wait for it. A damaged store is copied
-  // with its damage.
+  // acknowledged before the call. The copy shares files with the engine's directory. These files
+  // are safe on disk once the caller has synced them. Other calls do not wait for this one. A
+  // damaged store is copied with its damage.
   //
   // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;
 
-  // Adds a store of such a copy to the stores, as it was then: its rows with their positions, ids
-  // and labels, deleted rows, writers, memories, settings, creation time and revision. Only its
-  // name may be another. Checks the store's records, and then copies them. Blocks as long as that
-  // takes; other calls go on meanwhile. Waits while too many bytes of writes wait. Nobody sees the
-  // store before it is whole and on the disk. After an error, or once `cancel` ends the work,
-  // nothing of it is left.
+  // Takes a store from a copy that CopyTo() made, and adds it to this engine's stores as it was
+  // then: its rows with their positions, ids and labels, deleted rows, writers, memories, settings,
+  // creation time and revision. Only its name may be another. Checks the store's records, and then
+  // copies them. Blocks as long as that takes; other calls go on meanwhile. Waits while too many
+  // bytes of writes wait. Nobody sees the store before it is whole and on the disk. After an error,
+  // or once `cancel` ends the work, nothing of the store is left.
   //
   // STORE_NOT_FOUND if the copy has no store of that name. STORE_EXISTS if there is a store of the
   // new name, also if it came meanwhile. TOO_MANY_STORES and MEMORY_LIMIT as for a new store and

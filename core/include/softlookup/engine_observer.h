@@ -8,21 +8,22 @@
 
 namespace softlookup {
 
-// Receives events that no single call reports. The engine calls it on any of its threads, several
-// at a time, and on those of callers. Other work waits for its methods, so they must be quick. They
-// must not call the engine.
+// Receives events that no single call reports. The engine calls it on any of its own threads and of
+// its callers' threads, also on several at the same time. Other work waits for its methods, so they
+// must be quick. They must not call the engine.
 class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
 
-  // The log has refused a write. `error` is what its caller gets. Called once until
-  // OnWritesTaken().
+  // The log has refused a write. `error` is what the write's caller gets. Later refusals are not
+  // reported until OnWritesTaken() has been called.
   virtual void OnWritesRefused(const absl::Status& error) {}
   // The log has taken a write again, and takes all writes. Called only after OnWritesRefused().
   virtual void OnWritesTaken() {}
 
-  // The engine compacts a store by itself (EngineOptions::compact_above). `dropped_rows` are gone,
-  // also if `status` is an error.
+  // Called when the engine begins or ends to compact a store by itself
+  // (EngineOptions::compact_above). `dropped_rows` is the number of rows that are gone, also if
+  // `status` is an error.
   virtual void OnAutoCompactionBegin(absl::string_view store) {}
   virtual void OnAutoCompactionEnd(absl::string_view store, const absl::Status& status,
                                    std::uint64_t dropped_rows) {}

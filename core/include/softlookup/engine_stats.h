@@ -22,15 +22,15 @@ struct EngineStats {
   std::uint64_t appended_rows = 0;
   std::uint64_t appended_bytes = 0;
   std::uint64_t compactions = 0;  // Those that dropped rows.
-  // Compactions that nobody asked for, and that an error ended.
+  // Compactions that the engine began by itself and that an error ended.
   std::uint64_t failed_compactions = 0;
   std::uint64_t dropped_rows = 0;  // Deleted rows that compactions dropped.
   HistogramCounts log_sync_time;
 
   // Current values.
   bool log_failed = false;
-  // About how many bytes of tables the records of deleted stores and dropped rows take, as they
-  // were when they were deleted, or at the start.
+  // About how many bytes of table files are taken by records of deleted stores and of dropped rows.
+  // The count is as of each deletion, or as of the engine's start for what was deleted before.
   std::uint64_t deleted_bytes = 0;
   std::int64_t damaged_stores = 0;
   std::int64_t stores = 0;

@@ -34,7 +34,7 @@ struct MemoryValue {
   double weight = 0;
 };
 
-// A memory as of the append index `end`.
+// A memory over the positions [begin, end) of a store.
 struct MemoryState {
   std::string name;
   MemoryValue memory;

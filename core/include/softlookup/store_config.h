@@ -55,7 +55,8 @@ struct StoreRename {
 };
 
 // A store as of one revision. Of a damaged store, only `config.name` and `damage` are sure to be
-// set. What could not be read has its default. `live_row_count` and `byte_size` are 0.
+// set. Other members that could not be read have their defaults. A damaged store's `live_row_count`
+// and `byte_size` are 0.
 struct StoreInfo {
   StoreConfig config;
   std::uint64_t revision = 0;

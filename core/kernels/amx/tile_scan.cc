@@ -21,9 +21,9 @@
 namespace softlookup::kernels {
 
 // Digit 0 is the highest. Level l is the sum of the products of digit i of A and digit l - i of B,
-// for all i. Its factor in the result is 256^-l. Levels from 4 on are left out. Registers 0 to 3
-// sum the levels 0 to 3. Register 4 sums a part of level 3, because a register is ready for its
-// next product only after three other products.
+// for all i. Its factor in the result is 256^-l. Levels from 4 on are left out. Registers 0 to 2
+// sum the levels 0 to 2. Registers 3 and 4 each sum a part of level 3, because a register is ready
+// for its next product only after three other products.
 using Levels = SumTile[kSumRegisters];
 
 // A level of a score has at most 4 products per component, and a level of values at most 3 per row.

@@ -60,8 +60,9 @@ class PortableTiles {
                 static_cast<std::size_t>(rows) * kTileRowBytes);
   }
 
-  // Sanitizers do not check its accesses: Configure() bounds the rows, and constants bound all
-  // other indexes. The checks would take half of the time that sanitized tests take for lookups.
+  // Sanitizers do not check the accesses of Dot(): Configure() bounds the rows, and constants bound
+  // all other indexes. The checks would take half of the time that sanitized tests take for
+  // lookups.
   template <int kSums, int kA, int kB>
   __attribute__((no_sanitize("address", "thread", "bounds"))) void Dot() {
     static_assert(kSums < kSumRegisters && kA >= kSumRegisters && kA < kFirstBRegister &&
@@ -96,7 +97,7 @@ class PortableTiles {
 
 #if defined(__x86_64__)
 
-// The unit that AMX implements. Its registers are state of the thread, so a thread may use one
+// The unit that AMX implements. Its registers are state of the thread, so a thread may use only one
 // AmxTiles at a time. AmxIsUsable() must hold. The class is written in assembly: intrinsics take no
 // template parameter as a register number, and a function that uses them must be compiled for AMX.
 class AmxTiles {

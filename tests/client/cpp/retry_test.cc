@@ -6,6 +6,7 @@
 
 #include "absl/strings/cord.h"
 #include "google/rpc/error_details.pb.h"
+#include "tests/client/scripted_service.h"
 
 namespace softlookup::client_internal {
 namespace {
@@ -134,6 +135,20 @@ TEST(CallWithRetriesTest, ACallThatIsNotMadeAgainWaitsForAChannelThatHasFailed) 
       });
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(attempts, 1);
+}
+
+// The server has not looked at it.
+TEST(CallWithRetriesTest, AnyCallIsMadeAgainThatALoadingServerRefuses) {
+  CountingChannel channel;
+  int attempts = 0;
+  const absl::Status status = CallWithRetries(
+      channel, Options(), Repeat::kUnsafe, absl::InfiniteFuture(), [&](grpc::ClientContext*) {
+        return ++attempts == 3
+                   ? grpc::Status::OK
+                   : testing::DetailedStatus(grpc::StatusCode::UNAVAILABLE, "loading", "LOADING");
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(attempts, 3);
 }
 
 }  // namespace

@@ -261,9 +261,10 @@ TEST_F(ImportExportTest, ServersErrorIsGivenTheRowOfTheFile) {
   const Outcome outcome = Import("a", {"--ids", ids.path(), "--batch-rows", "2"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
   EXPECT_THAT(outcome.error, HasSubstr("a live row has the id 2"));
-  EXPECT_THAT(outcome.error,
-              HasSubstr("; that is row 4 (from 0) of the input, line 5 of " + ids.path() +
-                        "; --on-conflict can skip such rows or replace the old ones"));
+  EXPECT_THAT(
+      outcome.error,
+      HasSubstr("; that is row 4 (from 0) of the input, line 5 of " + ids.path() +
+                "; --on-conflict can skip such rows, or replace the old ones and their labels"));
 
   const TemporaryFile labels("labels.txt", "\n\n\n" + std::string(65, 'x') + "\n\n");
   EXPECT_THAT(Import("a", {"--labels", labels.path()}).error,

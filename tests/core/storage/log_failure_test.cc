@@ -41,14 +41,22 @@ TEST(LogFailureTest, AFullDiskPassesOnceTheLogIsOpenedAgain) {
 TEST(LogFailureTest, AFullDiskSaysHowMuchRoomThereIsAndHowMuchIsNeeded) {
   LogFailure failure;
   failure.OnError(rocksdb::Status::NoSpace("a write"));
-  failure.OnTooLittleRoom(85'999'999, 138'412'032);
+  failure.OnTooLittleRoom({.free_bytes = 85'999'999, .needed_bytes = 138'412'032});
   EXPECT_TRUE(failure.is_full_disk());
   EXPECT_EQ(ReasonOf(failure.status()), "STORAGE_FAILED");
   EXPECT_THAT(failure.status().message(), HasSubstr("is full: 85 MB are free, and 139 MB are"));
   // A backup on the same disk shares the tables of the stores, so that deleting these frees
   // nothing.
   EXPECT_THAT(failure.status().message(), HasSubstr("remove old backups, then delete stores, or"));
+  EXPECT_THAT(failure.status().message(), Not(HasSubstr("deleted stores are freed")));
   EXPECT_TRUE(RetryAfterOf(failure.status()).has_value());
+  failure.OnTooLittleRoom({.free_bytes = 60'000'000,
+                           .needed_bytes = 138'412'032,
+                           .deleted_bytes = 153'000'000,
+                           .needed_to_reclaim_bytes = 76'500'000});
+  EXPECT_THAT(failure.status().message(),
+              HasSubstr("again; some 153 MB of deleted stores are freed once some 77 MB are free; "
+                        "remove old backups"));
   failure.OnError(rocksdb::Status::IOError("another write"));
   EXPECT_FALSE(failure.is_full_disk());
   EXPECT_FALSE(failure.is_none());

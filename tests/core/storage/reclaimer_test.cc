@@ -225,10 +225,13 @@ TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_GT(BytesOfStore(2), 3'900'000u);
+  EXPECT_GT(reclaimer.deleted_bytes(), 3'900'000u);
+  EXPECT_GT(reclaimer.needed_bytes(), std::uint64_t{1} << 62);
   reclaimer.Detach();
   OpenAgain();
   reclaimer.Attach(*db_, kNoSpare);
   reclaimer.AwaitIdle();
+  EXPECT_EQ(reclaimer.needed_bytes(), 0u);
   EXPECT_LT(BytesOfStore(2), 100'000u);
   EXPECT_EQ(RecordsOf(1), 100u);
 }

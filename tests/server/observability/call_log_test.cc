@@ -53,6 +53,13 @@ TEST_F(CallLogTest, LogsOnlyFailuresOfTheServer) {
   EXPECT_THAT(text(), HasSubstr("error=broken"));
 }
 
+TEST_F(CallLogTest, LogsWhatIsRefusedForLackOfMemory) {
+  log_.LogFailure(call_, absl::Milliseconds(7), MakeError(reasons::kMemoryLimit, "no room"));
+  EXPECT_THAT(text(), HasSubstr("a call was refused method=Lookup code=RESOURCE_EXHAUSTED"));
+  EXPECT_THAT(text(), HasSubstr("reason=MEMORY_LIMIT"));
+  EXPECT_THAT(text(), HasSubstr("error=\"no room\""));
+}
+
 TEST_F(CallLogTest, ASlowLookupHasItsStoreAndItsTimes) {
   const v1::LookupRequest request;
   LookupReport report;

@@ -31,8 +31,9 @@ namespace softlookup {
 // ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
 // request has `writer` and `sequence`, because the server then applies it exactly once.
 // CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows, CreateBackup,
-// RestoreStore and any other Append are sent once. If the answer is lost, such a call may or may
-// not have taken effect. ReadRows and WatchMemory are sent once, because only their caller knows
+// RestoreStore and any other Append are sent once, unless the server refuses them because it is
+// still reading its stores (LOADING). If the answer is lost, such a call may or may not have taken
+// effect. ReadRows and WatchMemory are sent once, because only their caller knows
 // after which row or memory to go on. An AppendStream with a writer is bounded by its own
 // outage_max instead of attempts_max.
 //
@@ -145,8 +146,9 @@ class Client {
  public:
   // `address` is HOST:PORT or [IPV6]:PORT, with a port in [1, 65535], or a gRPC target name that
   // begins with dns:, unix:, ipv4: or ipv6: and has a port, too, unless it is a path. This does not
-  // wait for the server; the first call does. InvalidArgument for another address, an option out of
-  // its range or credentials that ValidateCredentials() refuses.
+  // wait for the server. The first call does, if it is retried (see RetryOptions): a program that
+  // may start before its server calls Health() first. InvalidArgument for another address, an
+  // option out of its range or credentials that ValidateCredentials() refuses.
   static absl::StatusOr<Client> Connect(std::string_view address,
                                         const ClientOptions& options = {});
 

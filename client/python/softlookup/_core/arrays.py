@@ -33,6 +33,8 @@ def matrix(name: str, value: Any, *, one_row: bool = False) -> Array:
         shape = "[rows, columns]" + (" or [columns]" if one_row else "")
         if array.ndim == 1:
             shape += f"; for rows of one number each, give {name}[:, None]"
+            if array.dtype.kind in "iu":
+                shape += f"; class labels, as whole numbers from 0, become one-hot rows by np.eye(classes)[{name}]"
         raise invalid(name, f"{name} has the shape {list(array.shape)}, not {shape}")
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
         array = array.astype(np.float32)

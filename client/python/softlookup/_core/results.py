@@ -95,8 +95,8 @@ class Memory:
     """
 
     name: str
-    key: Array = field(repr=False)
-    value: Array = field(repr=False)
+    key: Array
+    value: Array
     begin: int
     end: int
     weight: float

@@ -2,7 +2,8 @@
 
 The rules are those of the C++ client (RetryOptions in softlookup/client.h). A call that is safe to
 repeat is repeated after UNAVAILABLE, after RESOURCE_EXHAUSTED if the server says how long to wait,
-and after CANCELLED without a reason, as a server that stops drops the calls that just arrive.
+and after CANCELLED without a reason, as a server that stops drops the calls that just arrive. Any
+call is repeated that a server refuses because it still reads its stores (LOADING).
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ class Attempts:
     def failed(self, error: Error, now: float, jitter: float) -> float:
         """Seconds to wait before the next attempt. Raises `error` if there must be none."""
         self._made += 1
-        delay = delay_before_retry(self._retry, self._made, error, jitter) if self._safe else None
+        # A server that still reads its stores has not looked at the call.
+        may_repeat = self._safe or error.reason == "LOADING"
+        delay = delay_before_retry(self._retry, self._made, error, jitter) if may_repeat else None
         if delay is None or now + delay >= self._end or not self._budget.take():
             raise error
         return delay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union
 
 import numpy as np
@@ -55,11 +55,15 @@ class Weights:
     longest list, and the others are filled up with the weight 0, the position 0 and the score NaN.
     """
 
-    lists: Tuple[QueryWeights, ...] = field(repr=False)
+    lists: Tuple[QueryWeights, ...]
     num_heads: int
 
     def __len__(self) -> int:
         return len(self.lists) // self.num_heads
+
+    def __repr__(self) -> str:
+        rows = max((len(each) for each in self.lists), default=0)
+        return f"Weights(queries={len(self)}, heads={self.num_heads}, rows_at_most={rows})"
 
     def __getitem__(self, index: Union[int, Tuple[int, int]]) -> QueryWeights:
         query, head = index if isinstance(index, tuple) else (index, None)

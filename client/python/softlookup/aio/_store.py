@@ -76,8 +76,8 @@ class Store:
 
         ids             One whole number a row, all different; no live row may have one of them.
         labels          For each row one text, or a sequence of them.
-        on_conflict     If a live row has an id: "fail" (the default), "replace" it, or "skip" the
-                        new one.
+        on_conflict     If a live row has an id: "fail" (the default), "replace" it and its labels, or
+                        "skip" the new one.
         acknowledge     "durable" (the default): once the rows are on disk; "applied": once lookups
                         see them.
         return_memories Names of memories to return as of this append.
