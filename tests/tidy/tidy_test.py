@@ -122,6 +122,7 @@ def server_sees_core_by_its_public_headers(tree):
 SERVER_EDGES = {
     "base": (),
     "limits": (),
+    "cluster": (),
     "observability": ("base",),
     "security": ("limits", "observability", "base"),
     "rpc": ("security", "limits", "observability", "base"),

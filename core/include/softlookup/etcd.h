@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_ETCD_H_
-#define SOFTLOOKUP_ETCD_H_
+#ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ETCD_H_
+#define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ETCD_H_
 
 #include <cstdint>
 #include <optional>
@@ -62,4 +62,4 @@ class Etcd {
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_ETCD_H_
+#endif  // SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ETCD_H_
