@@ -92,26 +92,34 @@ void Follower::ApplyNext() {
       return End();
     }
     const std::optional<Entry> staged = store_.Find(slot.sequence, slot.digest);
-    if (!staged.has_value()) return Fetch(slot, 0);
+    if (!staged.has_value()) return Fetch(slot, 0, /*was_trimmed=*/false);
     if (!store_.Apply(*staged).ok()) return End();
     ++next_;
   }
   End();
 }
 
-void Follower::Fetch(const Slot& slot, std::size_t asked) {
+void Follower::Fetch(const Slot& slot, std::size_t asked, bool was_trimmed) {
   // The holders come first. After a failure all others are asked, which may have applied it.
   std::vector<std::string> nodes = slot.holders;
   for (const std::string& node : replicas_) {
     if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
   }
   std::erase(nodes, node_);
-  if (asked >= nodes.size()) return End();  // The next poll tries again. No entry is skipped.
+  if (asked >= nodes.size()) {
+    // The next poll tries again, as no entry is skipped. But what a replica has trimmed, all have
+    // applied who were replicas then, so nobody may have its bytes any more.
+    if (was_trimmed) {
+      gap_ = MakeError(reasons::kStorageFailed,
+                       absl::StrCat("No replica has the bytes of entry ", slot.sequence));
+    }
+    return End();
+  }
   peers_.Fetch(nodes[asked], slot.sequence, slot.digest,
-               [this, slot, asked](absl::StatusOr<std::string> bytes) {
+               [this, slot, asked, was_trimmed](absl::StatusOr<std::string> bytes) {
                  if (!bytes.ok() || bytes->size() != slot.size ||
                      DigestOf(slot.previous, *bytes) != slot.digest) {
-                   return Fetch(slot, asked + 1);
+                   return Fetch(slot, asked + 1, was_trimmed || absl::IsOutOfRange(bytes.status()));
                  }
                  Take(slot, *std::move(bytes));
                });

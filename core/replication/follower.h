@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "core/replication/entry_store.h"
-#include "softlookup/etcd.h"
 #include "core/replication/group_records.h"
 #include "core/replication/peers.h"
+#include "softlookup/etcd.h"
 
 namespace softlookup {
 
@@ -55,8 +55,9 @@ class Follower {
               absl::StatusOr<EtcdTxnResult> result);
   // Applies slots_[next_] and those after it, as far as their bytes are at hand.
   void ApplyNext();
-  // Asks replica after replica for the bytes of `slot`.
-  void Fetch(const Slot& slot, std::size_t asked);
+  // Asks replica after replica for the bytes of `slot`. `asked` were asked before; `was_trimmed`
+  // says whether one of them has applied the entry and no longer has its bytes.
+  void Fetch(const Slot& slot, std::size_t asked, bool was_trimmed);
   void Take(const Slot& slot, std::string bytes);
   void End();
 

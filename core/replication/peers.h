@@ -31,7 +31,8 @@ class Peers {
   // Has `node` sync the entry. OK: it has.
   virtual void Stage(const std::string& node, const Entry& entry,
                      absl::AnyInvocable<void(absl::Status)> done) = 0;
-  // Asks `node` for the bytes of an entry.
+  // Asks `node` for the bytes of an entry. OUT_OF_RANGE: it has applied the entry, and no longer
+  // has them.
   virtual void Fetch(const std::string& node, std::uint64_t sequence, const EntryDigest& digest,
                      absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) = 0;
 };

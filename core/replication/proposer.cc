@@ -121,12 +121,13 @@ void Proposer::NameIfReady() {
                   .sequence = entry_.sequence,
                   .digest = entry_.digest,
                   .nonce = make_nonce_()};
-  naming_.Start({.compares = {{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},
-                              {keys_.primary(), EncodePrimary(term_.primary)}},
-                 .puts = {{keys_.slot(slot.sequence), EncodeSlot(slot)},
-                          {keys_.commit_point(), EncodeCommitPoint(named_point_)}},
-                 .reads = {keys_.slot(slot.sequence)}},
-                [this](const EtcdTxnResult& result) { OnNamed(result); });
+  naming_.Start(
+      {.compares = {{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},
+                    {keys_.primary(), EncodePrimary(term_.primary)}},
+       .puts = {{keys_.slot(slot.sequence), EncodeSlot(slot)},
+                {keys_.commit_point(), EncodeCommitPoint(named_point_)}},
+       .reads = {keys_.slot(slot.sequence), keys_.commit_point(), keys_.primary(), keys_.config()}},
+      [this](const EtcdTxnResult& result) { OnNamed(result); });
 }
 
 void Proposer::OnNamed(const EtcdTxnResult& result) {
@@ -146,7 +147,11 @@ void Proposer::OnNamed(const EtcdTxnResult& result) {
       return proposal.done(MayBeCommitted("another replica leads"));
     }
   }
-  if (!is_named) return End("another replica leads");
+  if (!is_named) {
+    if (!Adopt(result)) return End("another replica leads, or this one left the group");
+    SendToPeers();
+    return NameIfReady();
+  }
   const absl::Status applied = store_.Apply(entry_);
   Proposal proposal = std::move(queue_.front());
   queue_.pop_front();
@@ -158,8 +163,29 @@ void Proposer::OnNamed(const EtcdTxnResult& result) {
   }
   applied_[node_] = term_.commit_point.sequence;
   proposal.done(absl::OkStatus());
-  // A compare that failed after all shows a later commit point, so this node no longer leads.
+  // If the compares failed, the next entry's will, too. That shows whether this node still leads.
   StageNext();
+}
+
+bool Proposer::Adopt(const EtcdTxnResult& result) {
+  if (!result.values[1].has_value() || result.values[2] != EncodePrimary(term_.primary) ||
+      !result.values[3].has_value()) {
+    return false;
+  }
+  const absl::StatusOr<CommitPoint> point = ParseCommitPoint(*result.values[1]);
+  absl::StatusOr<GroupConfig> config = ParseConfig(*result.values[3]);
+  if (!point.ok() || !config.ok() || point->epoch != term_.commit_point.epoch ||
+      point->sequence != term_.commit_point.sequence) {
+    return false;
+  }
+  const auto is_replica = [&](const std::string& node) {
+    return std::ranges::find(config->replicas, node) != config->replicas.end();
+  };
+  if (!is_replica(node_)) return false;
+  std::erase_if(holders_, [&](const std::string& node) { return !is_replica(node); });
+  term_.commit_point = *point;
+  term_.config = *std::move(config);
+  return true;
 }
 
 bool Proposer::SlotIsFree() const {

@@ -13,10 +13,10 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/replication/entry_store.h"
-#include "softlookup/etcd.h"
 #include "core/replication/group_records.h"
 #include "core/replication/peers.h"
 #include "core/replication/resolved_txn.h"
+#include "softlookup/etcd.h"
 
 namespace softlookup {
 
@@ -32,7 +32,9 @@ struct TermOfPrimary {
 
 // Commits entries, one after another, while a node is the primary of a group. First `copies`
 // replicas sync the entry. Then one transaction names it, and compares that the node still is the
-// primary and that nothing was named since. Not thread-safe.
+// primary and that nothing was named since. A change of the configuration changes the commit point
+// (config_change.h), so each entry has its copies on replicas of the configuration under which it
+// is named. Not thread-safe.
 class Proposer {
  public:
   // Gets OK once the entry is committed and applied here. UNAVAILABLE with IsUnknown() if it may be
@@ -78,6 +80,10 @@ class Proposer {
   // Names the entry in etcd, once enough replicas have it and its slot is free.
   void NameIfReady();
   void OnNamed(const EtcdTxnResult& result);
+  // Takes over a configuration that was changed since the term began, or since the last change.
+  // Returns false if etcd has another primary or another entry, or if this node is no replica any
+  // more.
+  bool Adopt(const EtcdTxnResult& result);
   // Whether the slot of the next entry is free: enough replicas have applied the entry in it.
   bool SlotIsFree() const;
   absl::Status NotCommitted(absl::string_view why) const;

@@ -95,6 +95,9 @@ absl::Status Replica::OnStage(const Entry& entry) {
 absl::StatusOr<std::string> Replica::OnFetch(std::uint64_t sequence,
                                              const EntryDigest& digest) const {
   std::optional<Entry> entry = store_.Find(sequence, digest);
+  if (!entry.has_value() && sequence <= store_.applied().sequence) {
+    return absl::OutOfRangeError("The entry was applied, and its bytes are gone");
+  }
   if (!entry.has_value()) {
     return MakeError(reasons::kStorageFailed, absl::StrCat("Entry ", sequence, " is not here"));
   }
@@ -106,6 +109,9 @@ void Replica::OnView(const GroupView& view) {
   applied_ = view.applied;
   ServeBarriers();
   Trim(view);
+  if (proposer_.is_leading() && view.config.has_value() && !IsIn(*view.config)) {
+    Resign("this node has left the group");
+  }
   StandIfVacant(view);
   const bool has_more =
       view.commit_point.has_value() && view.commit_point->sequence > store_.applied().sequence;
@@ -115,8 +121,7 @@ void Replica::OnView(const GroupView& view) {
 void Replica::StandIfVacant(const GroupView& view) {
   if (proposer_.is_leading() || standing_.is_running() || !may_serve()) return;
   if (view.primary.has_value() || !view.config.has_value()) return;
-  const std::vector<std::string>& replicas = view.config->replicas;
-  if (std::ranges::find(replicas, options_.node) == replicas.end()) return;
+  if (!IsIn(*view.config)) return;
   const CommitPoint point = view.commit_point.value_or(CommitPoint());
   const AppliedEntry applied = store_.applied();
   if (applied.sequence != point.sequence || applied.digest != point.digest) return;
@@ -141,18 +146,30 @@ void Replica::StandIfVacant(const GroupView& view) {
                                 {keys.config(), as_read(view.config_text)}},
                    .puts = {{keys.primary(), EncodePrimary(candidacy_.primary), *lease},
                             {keys.commit_point(), EncodeCommitPoint(candidacy_.commit_point)}},
-                   .reads = {keys.primary(), keys.commit_point()}},
+                   .reads = {keys.primary(), keys.commit_point(), keys.config()}},
                   [this](const EtcdTxnResult& result) { OnStood(result); });
 }
 
+bool Replica::IsIn(const GroupConfig& config) const {
+  return std::ranges::find(config.replicas, options_.node) != config.replicas.end();
+}
+
 void Replica::OnStood(const EtcdTxnResult& result) {
-  // The compares fail, too, if an earlier attempt was made: then etcd has what it put.
-  const bool is_elected =
-      result.succeeded || (result.values[0] == EncodePrimary(candidacy_.primary) &&
-                           result.values[1] == EncodeCommitPoint(candidacy_.commit_point));
-  if (!is_elected) return Wake();
+  // The compares fail, too, if an earlier attempt was made: then etcd has this node's key.
+  if (!result.succeeded && result.values[0] != EncodePrimary(candidacy_.primary)) return Wake();
   epoch_ = std::max(epoch_, candidacy_.commit_point.epoch);
   if (!lease_.lease().has_value()) return Resign("its lease in etcd has ended");
+  if (!result.succeeded) {
+    // Since that attempt the configuration may have changed, and with it the commit point.
+    const auto point = ParseCommitPoint(result.values[1].value_or(""));
+    const auto config = ParseConfig(result.values[2].value_or(""));
+    if (!point.ok() || !config.ok() || point->epoch != candidacy_.commit_point.epoch ||
+        point->sequence != candidacy_.commit_point.sequence) {
+      return Resign("etcd has values of this primary that it has not put");
+    }
+    candidacy_.commit_point = *point;
+    candidacy_.config = *config;
+  }
   has_term_ = true;
   proposer_.Begin(candidacy_);
 }

@@ -13,13 +13,13 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/replication/entry_store.h"
-#include "softlookup/etcd.h"
 #include "core/replication/follower.h"
 #include "core/replication/group_records.h"
 #include "core/replication/lease_keeper.h"
 #include "core/replication/peers.h"
 #include "core/replication/proposer.h"
 #include "core/replication/resolved_txn.h"
+#include "softlookup/etcd.h"
 
 namespace softlookup {
 
@@ -59,7 +59,8 @@ class Replica {
 
   // Another replica has this one sync an entry.
   absl::Status OnStage(const Entry& entry);
-  // Another replica asks for the bytes of an entry.
+  // Another replica asks for the bytes of an entry. OUT_OF_RANGE if this one has applied it and no
+  // longer has them.
   absl::StatusOr<std::string> OnFetch(std::uint64_t sequence, const EntryDigest& digest) const;
 
   bool is_primary() const { return proposer_.is_leading(); }
@@ -76,6 +77,7 @@ class Replica {
   // Stands for primary, if the view says that there is none and that this replica has all entries.
   void StandIfVacant(const GroupView& view);
   void OnStood(const EtcdTxnResult& result);
+  bool IsIn(const GroupConfig& config) const;
   // Trims entries that all replicas have applied.
   void Trim(const GroupView& view);
   void TellApplied();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/replication/config_change.h"
 #include "core/replication/replica.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/simulated_etcd.h"
@@ -18,7 +19,7 @@
 namespace softlookup::testing {
 namespace {
 
-constexpr int kNodes = 3;
+constexpr int kNodes = 4;  // Three of them are replicas at a time.
 constexpr std::uint64_t kCopies = 2;
 constexpr std::uint64_t kSlots = 8;  // Few, so that they are overwritten in a short history.
 constexpr absl::Duration kFaultyTime = absl::Seconds(90);
@@ -128,6 +129,7 @@ class World {
   void ProposeOften();
   void Propose(Replica& replica);
   void DisturbOften();
+  void ChangeConfigOften();
   void OnEtcdChange();
   void OnApply(int node, const Entry& entry);
   void OnOutcome(const std::string& bytes, const absl::Status& status);
@@ -149,6 +151,8 @@ class World {
   std::uint64_t epoch_ = 0;
   std::map<EntryDigest, std::string> bytes_of_;  // Of staged entries.
   std::map<std::string, Proposal> proposals_;    // By their bytes.
+  std::unique_ptr<SimulatedEtcdClient> change_etcd_;
+  std::unique_ptr<ConfigChange> change_;  // The last one.
 };
 
 // What one process uses of the network.
@@ -242,6 +246,7 @@ HistoryReport World::Run() {
   for (int node = 0; node < kNodes; ++node) Start(node);
   ProposeOften();
   DisturbOften();
+  ChangeConfigOften();
   loop_.RunUntil(loop_.Now() + kFaultyTime);
   Heal();
   loop_.RunUntil(loop_.Now() + kHealedTime);
@@ -351,6 +356,24 @@ void World::DisturbOften() {
   loop_.After(loop_.Between(absl::Seconds(0.5), absl::Seconds(8)), [this] { DisturbOften(); });
 }
 
+void World::ChangeConfigOften() {
+  if (!disturbed_) return;
+  const int left_out = static_cast<int>(loop_.Below(kNodes));
+  std::vector<std::string> replicas;
+  for (int node = 0; node < kNodes; ++node) {
+    if (node != left_out) replicas.push_back(NodeName(node));
+  }
+  // A change that is not over is left alone: its transaction may still be made.
+  change_etcd_ = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
+  change_ = std::make_unique<ConfigChange>(keys_, *change_etcd_, loop_);
+  change_->Start(std::move(replicas), kCopies, absl::StrCat(++nonces_),
+                 [this](const absl::Status& status) { report_.config_changes += status.ok(); });
+  for (int second = 1; second < 5; ++second) {
+    loop_.After(absl::Seconds(second), [this] { change_->Tick(); });
+  }
+  loop_.After(loop_.Between(absl::Seconds(5), absl::Seconds(15)), [this] { ChangeConfigOften(); });
+}
+
 void World::OnEtcdChange() {
   const std::optional<std::string> text = etcd_.Value(keys_.commit_point());
   if (!text.has_value()) return;
@@ -371,8 +394,11 @@ void World::OnEtcdChange() {
     Violation(absl::StrCat("entry ", point->sequence, " does not follow the one before"));
   }
   named_.push_back(*slot);
-  const auto copies = std::ranges::count_if(
-      stores_, [&](const auto& store) { return store->Keeps(slot->sequence, slot->digest); });
+  const auto config = ParseConfig(etcd_.Value(keys_.config()).value_or(""));
+  if (!config.ok()) return Violation(std::string(config.status().message()));
+  const auto copies = std::ranges::count_if(config->replicas, [&](const std::string& node) {
+    return stores_[node[0] - 'a']->Keeps(slot->sequence, slot->digest);
+  });
   if (static_cast<std::uint64_t>(copies) < kCopies) {
     Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
   }

@@ -16,6 +16,7 @@ struct HistoryReport {
   std::int64_t refused = 0;
   std::int64_t elections = 0;  // Changes of the epoch.
   std::int64_t crashes = 0;
+  std::int64_t config_changes = 0;
   std::int64_t seeded = 0;  // Replicas that had a gap, and got the records of another.
 };
 

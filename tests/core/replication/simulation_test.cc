@@ -34,10 +34,12 @@ TEST(ReplicationSimulationTest, NoHistoryBreaksAnInvariant) {
     sum.elections += report.elections;
     sum.crashes += report.crashes;
     sum.seeded += report.seeded;
+    sum.config_changes += report.config_changes;
   }
   std::cout << sum.proposed << " proposed, " << sum.acknowledged << " acknowledged, " << sum.unknown
             << " unknown, " << sum.refused << " refused, " << sum.elections << " elections, "
-            << sum.crashes << " crashes, " << sum.seeded << " seeded\n";
+            << sum.crashes << " crashes, " << sum.seeded << " seeded, " << sum.config_changes
+            << " configurations\n";
   if (count < 100) return;
   // A run in which too little happens proves nothing.
   const auto histories = static_cast<std::int64_t>(count);
@@ -46,6 +48,7 @@ TEST(ReplicationSimulationTest, NoHistoryBreaksAnInvariant) {
   EXPECT_GT(sum.refused, 0);
   EXPECT_GT(sum.elections, histories);
   EXPECT_GT(sum.crashes, histories);
+  EXPECT_GT(sum.config_changes, histories);
 }
 
 }  // namespace
