@@ -100,7 +100,8 @@ class Build:
         for part in (CORE, TESTS, pathlib.Path("core/base"), pathlib.Path("core/include")):
             shutil.copytree(ROOT / part, self.folder / part)
         self.sources = [*sorted(path.relative_to(self.folder) for part in (CORE, TESTS)
-                                for path in (self.folder / part).glob("*.cc")), *BASE]
+                                for path in (self.folder / part).glob("*.cc")
+                                if path.name == "simulation_test.cc" or not path.name.endswith("_test.cc")), *BASE]
         self.program = self.folder / "simulation"
         for source in self.sources:
             self.compile(source)

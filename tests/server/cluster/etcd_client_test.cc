@@ -138,11 +138,11 @@ TEST(EtcdClientTest, AKeyGoesAwayWithItsLease) {
 }
 
 TEST(EtcdClientTest, AWatchHearsOfEachChangeAlsoAfterItsMemberWasKilled) {
+  absl::Mutex mutex;  // The client's thread uses it until the client is gone.
+  int changes = 0;
   EtcdMembers members(1);
   WaitingClient client(members.endpoints());
   client.Value("a");
-  absl::Mutex mutex;
-  int changes = 0;
   const auto await_more = [&](int than) {
     absl::MutexLock lock(&mutex);
     const auto more = [&] { return changes > than; };
