@@ -35,7 +35,7 @@ MUTANTS = [
            "{{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},", "{"),
     Mutant("an entry is named without any compare", CORE / "proposer.cc",
            "{{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},\n"
-           "                              {keys_.primary(), EncodePrimary(term_.primary)}}", "{}"),
+           "                    {keys_.primary(), EncodePrimary(term_.primary)}}", "{}"),
     Mutant("an unknown outcome is called a failure", CORE / "proposer.cc",
            "queue[i].done(is_unknown ? MayBeCommitted(why) : NotCommitted(why));", "queue[i].done(NotCommitted(why));"),
     Mutant("a failed compare is called a failure, though an earlier attempt was made", CORE / "proposer.cc",
