@@ -97,9 +97,10 @@ void AddScanFlags(CLI::App& app, Flags& flags) {
 }
 
 void AddCompaction(CLI::App& app, Flags& flags) {
-  app.add_option("--compact-above", flags.compact_above,
-                 "Compact a store once this part of its rows can be dropped, which ends some past "
-                 "memories; 0: never")
+  app.add_option(
+         "--compact-above", flags.compact_above,
+         "Compact a store once this part of its rows can be dropped; ends memories as of some "
+         "rows; 0: never")
       ->check(CLI::Range(0.0, 1.0));
 }
 

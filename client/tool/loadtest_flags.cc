@@ -177,7 +177,7 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
   command
       ->add_option(
           "--max-error", flags->max_error,
-          "Allowed error as a part of the largest |value component| (default and least 1e-5)")
+          "Allowed error, a part of the largest |value component| (default 1e-5, also for less)")
       ->check(InRange(0, 1));
 }
 

@@ -125,8 +125,9 @@ bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
   }
   // Most rows are likely to have logits near the middle of the range. For products, that is the
   // logit of a key at a right angle to the query. A look pays only if such rows can be left out
-  // beside the best rows. So row_count rows of the middle logit have to weigh less than that part
-  // of kBestPart * row_count rows of the highest logit.
+  // beside the best ones. Assume that kBestPart of the rows have the highest logit. Then row_count
+  // rows of the middle logit have to weigh less than LookBudget::panels times the weight of
+  // kBestPart * row_count rows of the highest logit.
   const double middle = std::midpoint(range.lowest, range.highest);
   return middle < range.highest + ln_part + std::log(kBestPart);
 }

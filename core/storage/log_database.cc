@@ -181,8 +181,8 @@ absl::Status LogDatabase::WriteToOpen(rocksdb::WriteBatch& changes, Sync sync) {
 
 absl::Status LogDatabase::WriteOnFullDisk(rocksdb::WriteBatch& changes) {
   absl::Status status = failure_.status();
-  // The first attempt opens the database, unless it is open for this already and nothing has failed
-  // in it since. The second one always opens it.
+  // The first attempt opens the database, unless it is open for writes on a full disk already, and
+  // nothing has failed in it since. The second one always opens it.
   for (int attempt = 0; attempt < 2 && failure_.is_full_disk() && !sync_has_failed_; ++attempt) {
     if (attempt > 0 || !on_full_disk_ || !errors_->first().ok()) {
       if (!mutex_.TryLock()) return status;  // Another thread copies or reads the database.
