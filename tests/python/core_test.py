@@ -133,6 +133,13 @@ class AppendsTest(unittest.TestCase):
         )
         self.assertEqual(wide.cuts()[0], (0, 8))  # 4 MiB.
 
+    def test_a_row_without_labels_may_be_written_as_in_a_file_or_in_python(self):
+        ones = np.ones((5, 1))
+        batch = self.batch(ones, ones, labels=["", None, [], "a", ("b", "c")])
+        [(data, _)] = batch.requests("s")
+        request = row_pb2.AppendRequest.FromString(data)
+        self.assertEqual([list(row.labels) for row in request.row_labels], [[], [], [], ["a"], ["b", "c"]])
+
     def test_wrong_arguments_are_named(self):
         ok = np.zeros((2, 1))
         for fields, field in (
