@@ -16,6 +16,7 @@
 #include "client/cpp/address.h"
 #include "client/cpp/append_text.h"
 #include "client/cpp/bearer_token.h"
+#include "client/cpp/cancel_scope.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health.h"
@@ -350,6 +351,7 @@ absl::Status Client::ReadRows(std::string_view store, const v1::RowFilter& filte
   }
   grpc::ClientContext context;
   impl_->PrepareStream(options.deadline, &context);
+  const client_internal::CancelScope scope(options.canceller, context);
   const auto stream = impl_->stub()->ReadRows(&context, request);
   return ReadStream(&context, stream.get(), page);
 }
@@ -423,6 +425,7 @@ absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
   request.set_min_interval_ms(static_cast<std::uint32_t>(interval_ms));
   grpc::ClientContext context;
   impl_->PrepareStream(options.deadline, &context);
+  const client_internal::CancelScope scope(options.canceller, context);
   const auto stream = impl_->stub()->WatchMemory(&context, request);
   return ReadStream(&context, stream.get(), changed);
 }
