@@ -88,8 +88,8 @@ std::string At(const std::string& path, const ConfigLine& line) {
   return absl::StrCat(path, ", line ", line.number, ": ");
 }
 
-// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. ConfigMistake()
-// has found no second one.
+// Returns "FILE, line N: " for the first line that sets `name`, and "" if no line does. If several
+// lines set it, ConfigMistake() reports these instead.
 std::string PlaceOf(const std::string& path, absl::string_view name) {
   for (const ConfigLine& line : ReadConfig(path)) {
     if (line.name == name) return At(path, line);

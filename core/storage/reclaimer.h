@@ -84,8 +84,8 @@ class Reclaimer {
 
  private:
   void Run();
-  // Compacts what deleted_ has, or else writes the write buffers to tables, if that pays and there
-  // is room. Compaction must be allowed.
+  // Compacts what deleted_ has, if that pays and there is room. If not, writes the write buffers to
+  // tables, if that pays and there is room. Compaction must be allowed.
   rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
   // Returns about how many bytes Compact() of `ranges` writes, at most, before it removes the
   // tables that it read. It writes at most all records that are not deleted, and those of the write
