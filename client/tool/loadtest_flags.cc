@@ -175,9 +175,8 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
   command
-      ->add_option(
-          "--max-error", flags->max_error,
-          "Allowed error, a part of the largest |value component| (default 1e-5, also for less)")
+      ->add_option("--max-error", flags->max_error,
+                   "Allowed error, as a part of the largest |value component|; 1e-5 unless larger")
       ->check(InRange(0, 1));
 }
 

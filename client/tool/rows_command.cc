@@ -183,7 +183,8 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   CLI::App* rows = app->add_subcommand("rows", "Show the rows of a store");
   rows->add_option("STORE", rows_flags->store, "Name of the store")->required();
   AddFilterFlags(rows, &rows_flags->filter);
-  rows->add_option("--fields", rows_flags->fields, "Fields of each row to show (default: all)")
+  rows->add_option("--fields", rows_flags->fields,
+                   "Fields of each row to show (default: all that fit)")
       ->type_name("FIELD,...")
       ->delimiter(',')
       ->allow_extra_args(false)

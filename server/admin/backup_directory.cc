@@ -124,8 +124,8 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path, const CancelToken* ca
   unsigned size = 0;
   ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
   if (!ok) return absl::InternalError("OpenSSL cannot compute a SHA-256");
-  // The server does not read the file again. So its pages leave the page cache, where they would
-  // push out the pages of other files.
+  // Hashing reads whole files, of which little is read again soon. So their pages leave the page
+  // cache, where they would push out those of other files. A restore reads what it needs again.
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
