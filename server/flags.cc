@@ -99,8 +99,8 @@ void AddScanFlags(CLI::App& app, Flags& flags) {
 void AddCompaction(CLI::App& app, Flags& flags) {
   app.add_option(
          "--compact-above", flags.compact_above,
-         "Compact a store once at least this part of its rows can be dropped; some past memories "
-         "end; 0: never")
+         "Compact a store once at least this part of its rows can go; some past memories end; "
+         "0: never")
       ->check(CLI::Range(0.0, 1.0));
 }
 
