@@ -320,6 +320,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
   }
   if (is_ephemeral) flags.data_dir.clear();
   flags.warnings = UnknownVariables(app);
+  for (std::string& warning : OverriddenSettings(app)) flags.warnings.push_back(std::move(warning));
   const CLI::Option* config = app.get_config_ptr();
   if (!config->empty()) flags.config = config->as<std::string>();
   flags.limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);

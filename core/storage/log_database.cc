@@ -21,6 +21,8 @@ namespace {
 
 // Shortest time between two attempts to make the reserve.
 constexpr absl::Duration kReserveInterval = absl::Seconds(30);
+// With so much room, writes need not wait until what was deleted is freed.
+constexpr std::uint64_t kAmpleRoom = 4 * kRoomToReopen;
 // A write looks again whether there is room to compact tables once this time has passed, or tables
 // have changed.
 constexpr absl::Duration kRoomInterval = absl::Seconds(10);
@@ -218,6 +220,11 @@ LogFailure::Room LogDatabase::RoomNow() const {
 void LogDatabase::ReopenIfThereIsRoom() {
   const LogFailure::Room room = RoomNow();
   if (room.free_bytes < room.needed_bytes) return failure_.OnTooLittleRoom(room);
+  // Where room is scarce, what was deleted is freed first. Otherwise new writes would take the room
+  // that freeing it needs.
+  if (on_full_disk_ && room.free_bytes < kAmpleRoom && reclaimer_->IsFreeing(room.free_bytes)) {
+    return failure_.OnTooLittleRoom(room);
+  }
   if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
   Reopen(/*on_full_disk=*/false);
   mutex_.Unlock();

@@ -11,10 +11,12 @@
 
 namespace softlookup {
 
-Reclaimer::Reclaimer(rocksdb::Env& env, std::string directory, Flush flush)
+Reclaimer::Reclaimer(rocksdb::Env& env, std::string directory, Flush flush,
+                     absl::Duration room_interval)
     : env_(env),
       directory_(std::move(directory)),
       flush_(std::move(flush)),
+      room_interval_(room_interval),
       thread_([this] { Run(); }) {}
 
 Reclaimer::~Reclaimer() {
@@ -91,10 +93,25 @@ void Reclaimer::AwaitIdle() {
   mutex_.Await(absl::Condition(&is_idle));
 }
 
-void Reclaimer::Run() {
+bool Reclaimer::IsFreeing(std::uint64_t free_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (needed_bytes_ > 0 && free_bytes >= needed_bytes_) has_news_ = true;
+  return (has_news_ || is_working_) && (!added_.empty() || deleted_bytes_ > 0);
+}
+
+bool Reclaimer::AwaitWork() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || (db_ != nullptr && has_news_);
   };
+  if (needed_bytes_ == 0) {
+    mutex_.Await(absl::Condition(&has_work));
+    return true;
+  }
+  if (mutex_.AwaitWithTimeout(absl::Condition(&has_work), room_interval_)) return true;
+  return db_ != nullptr && FreeBytes(env_, directory_) >= needed_bytes_;
+}
+
+void Reclaimer::Run() {
   // Whether Free() ended for want of room, and nothing was deleted since. Without this, the thread
   // would fill the disk again and again: the log is opened anew after a full disk, and what is
   // deleted is still there.
@@ -106,7 +123,7 @@ void Reclaimer::Run() {
     std::vector<KeyRange> added;
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(&has_work));
+      if (!AwaitWork()) continue;
       if (closed_) return;
       has_news_ = false;
       is_working_ = true;

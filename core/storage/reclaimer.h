@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "core/storage/deleted_ranges.h"
 #include "core/storage/records.h"
@@ -37,12 +38,15 @@ class Reclaimer {
 
   // Deleted records, or write buffers, of fewer bytes are left as they are.
   static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
+  // How often the thread looks for room that it lacks.
+  static constexpr absl::Duration kRoomInterval = absl::Seconds(5);
   // The thread remembers at most this many ranges, as DeletedRanges says. The next start finds the
   // forgotten ones in the tables.
   static constexpr std::size_t kRangesMax = 100'000;
 
   // The databases to attach are in `directory` of `env`, which must outlive this object.
-  Reclaimer(rocksdb::Env& env, std::string directory, Flush flush);
+  Reclaimer(rocksdb::Env& env, std::string directory, Flush flush,
+            absl::Duration room_interval = kRoomInterval);
   ~Reclaimer();  // Detaches the database.
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
@@ -79,11 +83,16 @@ class Reclaimer {
   // records in `ranges`.
   void Add(absl::Span<const KeyRange> ranges);
 
+  // Has the thread look again if it waits for room, and `free_bytes` are enough. Returns whether it
+  // is at work while there are deleted records to free.
+  bool IsFreeing(std::uint64_t free_bytes);
   // Waits until everything is done that can be done now. A database must be attached.
   void AwaitIdle();
 
  private:
   void Run();
+  // Waits for work, or for room that the last work lacked. Returns false if there is none yet.
+  bool AwaitWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Compacts what deleted_ has, if that pays and there is room. If not, writes the write buffers to
   // tables, if that pays and there is room. Compaction must be allowed.
   rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
@@ -104,6 +113,7 @@ class Reclaimer {
   rocksdb::Env& env_;
   const std::string directory_;
   const Flush flush_;
+  const absl::Duration room_interval_;
   std::atomic<bool> cancelled_{false};  // Ends what the thread does.
   std::atomic<bool> has_found_damage_{false};
   std::atomic<std::uint64_t> deleted_bytes_{0};  // Of deleted_, after the thread's last work.

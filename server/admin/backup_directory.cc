@@ -326,8 +326,17 @@ std::optional<Backup> BackupDirectory::Find(const std::string& name) const {
 
 absl::StatusOr<Backup> BackupDirectory::Get(const std::string& name) const {
   if (std::optional<Backup> backup = Find(name)) return *std::move(backup);
+  const fs::path manifest = fs::path(DirectoryOf(name)) / kManifestName;
+  if (access(manifest.c_str(), R_OK) != 0 && errno == EACCES) {
+    return MakeError(
+        reasons::kStorageFailed,
+        absl::StrCat("cannot read ", manifest.string(), ": ", LastError().message(),
+                     "; give it to uid ", geteuid(), ", the user that runs this process: chown -R ",
+                     geteuid(), " ", DirectoryOf(name)),
+        {{"backup", name}});
+  }
   std::error_code ignored;
-  if (fs::is_regular_file(fs::path(DirectoryOf(name)) / kManifestName, ignored)) {
+  if (fs::is_regular_file(manifest, ignored)) {
     return BackupDamaged(name, kManifestName, "cannot be read");
   }
   return MakeError(reasons::kBackupNotFound, absl::StrCat("There is no backup ", name),

@@ -58,6 +58,19 @@ class CompactionGate final : public rocksdb::EventListener {
   bool is_open_ ABSL_GUARDED_BY(mutex_) = true;
 };
 
+// The file system, with as much room as the test says.
+class RoomyEnv final : public rocksdb::EnvWrapper {
+ public:
+  RoomyEnv() : EnvWrapper(rocksdb::Env::Default()) {}
+  const char* Name() const override { return "RoomyEnv"; }
+  rocksdb::Status GetFreeSpace(const std::string& /*path*/, std::uint64_t* free) override {
+    *free = free_bytes;
+    return rocksdb::Status::OK();
+  }
+
+  std::atomic<std::uint64_t> free_bytes{0};
+};
+
 // A database with records of stores.
 class ReclaimerTest : public ::testing::Test {
  protected:
@@ -234,6 +247,34 @@ TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
   EXPECT_EQ(reclaimer.needed_bytes(), 0u);
   EXPECT_LT(BytesOfStore(2), 100'000u);
   EXPECT_EQ(RecordsOf(1), 100u);
+}
+
+TEST_F(ReclaimerTest, WhatIsDeletedIsFreedOnceThereIsRoomWithoutAnythingElse) {
+  for (const bool is_asked : {false, true}) {
+    SCOPED_TRACE(is_asked);
+    const std::uint64_t kept = is_asked ? 3 : 1, deleted = is_asked ? 4 : 2;
+    Put(kept, 1'000'000);
+    Put(deleted, 4'000'000);
+    Flush();
+    RoomyEnv env;
+    // If it is not asked to look, it looks by itself.
+    Reclaimer reclaimer(env, directory_.path(), FlushDatabase,
+                        is_asked ? absl::Hours(1) : absl::Milliseconds(1));
+    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.AllowCompaction();
+    Delete(deleted, reclaimer);
+    while (reclaimer.needed_bytes() == 0) reclaimer.AwaitIdle();
+    EXPECT_FALSE(reclaimer.IsFreeing(reclaimer.needed_bytes() - 1));
+    EXPECT_GT(BytesOfStore(deleted), 3'900'000u);
+    env.free_bytes = std::uint64_t{1} << 40;
+    if (is_asked) {
+      EXPECT_TRUE(reclaimer.IsFreeing(env.free_bytes));
+    }
+    while (reclaimer.deleted_bytes() > 0) reclaimer.AwaitIdle();
+    EXPECT_FALSE(reclaimer.IsFreeing(env.free_bytes));
+    EXPECT_LT(BytesOfStore(deleted), 100'000u);
+    EXPECT_EQ(RecordsOf(kept), 100u);
+  }
 }
 
 TEST_F(ReclaimerTest, ManySmallStoresAreAsOneOnceTheyMeet) {

@@ -252,6 +252,34 @@ TEST_F(BackupDirectoryTest, OnlyAManifestOfAKnownFormatThatNamesItsOwnFilesIsBel
   EXPECT_THAT(backups_.Check("one", cancel), IsOk());
 }
 
+TEST_F(BackupDirectoryTest, ABackupThatTheUserMayNotReadIsToBeGivenToHim) {
+  ASSERT_THAT(Make("one"), IsOk());
+  const auto check = [this](uid_t user) {
+    const absl::Status status = backups_.Get("one").status();
+    const bool is_told =
+        ReasonOf(status) == "STORAGE_FAILED" &&
+        absl::StrContains(status.message(), "BACKUP.json: Permission denied; give it to uid ") &&
+        absl::StrContains(status.message(), absl::StrCat("chown -R ", user, " ")) &&
+        absl::EndsWith(status.message(), "/one");
+    if (!is_told) std::cerr << status << std::endl;
+    return is_told;
+  };
+  if (geteuid() != 0) {
+    std::filesystem::permissions(backups_.DirectoryOf("one") + "/BACKUP.json",
+                                 std::filesystem::perms::none);
+    EXPECT_TRUE(check(geteuid()));
+    return;
+  }
+  // Nobody keeps the administrator from reading.
+  constexpr uid_t kNobody = 65534;
+  EXPECT_EXIT(
+      {
+        const bool is_nobody = setuid(kNobody) == 0;
+        std::_Exit(is_nobody && check(kNobody) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 TEST_F(BackupDirectoryTest, ABackupThatIsNotThereIsNotFound) {
   const CancelToken cancel;
   EXPECT_EQ(ReasonOf(backups_.Get("one").status()), "BACKUP_NOT_FOUND");
