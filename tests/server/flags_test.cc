@@ -329,17 +329,6 @@ TEST_F(FlagsTest, AVariableOfNoFlagIsWarnedOf) {
   EXPECT_THAT(parsed.flags.warnings, ElementsAre(HasSubstr("mean SOFTLOOKUP_MEMORY_LIMIT?")));
 }
 
-TEST_F(FlagsTest, ALineOfTheFileThatTheEnvironmentOverridesIsWarnedOf) {
-  const TemporaryFile file("server.conf", "threads=\"2\"\n# a comment\nmax-queries=\"8\"\n");
-  ::setenv("SOFTLOOKUP_MAX_QUERIES", "9", 1);
-  const Parsed parsed = Parse({"--config", file.path()});
-  EXPECT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
-  EXPECT_EQ(parsed.flags.limits.queries_per_lookup_max, 9);
-  EXPECT_THAT(parsed.flags.warnings,
-              ElementsAre(file.path() + ", line 3: max-queries has no effect: the environment sets "
-                                        "SOFTLOOKUP_MAX_QUERIES"));
-}
-
 TEST_F(FlagsTest, HelpFitsTheTerminal) {
   for (const std::size_t width : {80, 120}) {
     const Parsed help = Parse({"--help"}, width);
