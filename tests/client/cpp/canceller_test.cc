@@ -15,8 +15,8 @@ namespace softlookup {
 namespace {
 
 TEST(CancellerTest, EndsAWatchOfAMemoryThatDoesNotChangeAndTheNextOneAtOnce) {
-  testing::ScriptedService service;
   absl::Notification over;
+  testing::ScriptedService service;
   service.watch_memory = [&](grpc::ServerContext*, const v1::WatchMemoryRequest&,
                              grpc::ServerWriter<v1::Memory>* writer) {
     writer->Write(v1::Memory());
