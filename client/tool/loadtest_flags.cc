@@ -111,8 +111,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
                     "sent and succeeds");
   command
       ->add_option("--slo", flags->slo,
-                   "With --find-max: what must hold, such as p99=20ms (99th percentile of latency "
-                   "at most 20 ms)")
+                   "With --find-max: what must hold, such as p99=20ms (at most 20 ms) or rate=900 "
+                   "(at least 900/s)")
       ->type_name("FIGURE=BOUND,...");
   command
       ->add_option("--duration", flags->duration,

@@ -55,8 +55,8 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
 }
 
 double KeptPartMax(const LookGoal& goal) {
-  // If values are added up and rows are ranked, all panels that remain are scored in float64. So
-  // fewer of them may remain.
+  // If values are added up and rows are ranked, the second look scores all remaining panels in
+  // float64, which is slow. So it pays only if fewer panels remain.
   constexpr double kKeptPartMax = 0.5;
   return goal.sums_values && goal.ranks > 0 ? kFinePartMax : kKeptPartMax;
 }
