@@ -20,6 +20,7 @@
 #include "client/cpp/channel.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health.h"
+#include "client/cpp/matrix_field.h"
 #include "client/cpp/one_connection_pipeline.h"
 #include "client/cpp/query_weights.h"
 #include "client/cpp/resuming_pipeline.h"
@@ -299,8 +300,8 @@ absl::StatusOr<v1::AppendResponse> Client::Append(std::string_view store, FloatM
                                                   FloatMatrixView values, const CallOptions& call) {
   v1::AppendRequest request;
   request.set_store(std::string(store));
-  CLIENT_RETURN_IF_ERROR(keys.ToProto(request.mutable_keys()));
-  CLIENT_RETURN_IF_ERROR(values.ToProto(request.mutable_values()));
+  CLIENT_RETURN_IF_ERROR(client_internal::SetMatrix("keys", keys, request.mutable_keys()));
+  CLIENT_RETURN_IF_ERROR(client_internal::SetMatrix("values", values, request.mutable_values()));
   return Append(request, call);
 }
 
@@ -369,8 +370,10 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
                                             const LookupOptions& options, const CallOptions& call) {
   v1::LookupRequest request;
   request.set_store(std::string(store));
-  CLIENT_RETURN_IF_ERROR(queries.ToProto(options.queries_are_inputs ? request.mutable_inputs()
-                                                                    : request.mutable_queries()));
+  CLIENT_RETURN_IF_ERROR(
+      options.queries_are_inputs
+          ? client_internal::SetMatrix("inputs", queries, request.mutable_inputs())
+          : client_internal::SetMatrix("queries", queries, request.mutable_queries()));
   *request.mutable_options() = options.attention;
   *request.mutable_filter() = options.filter;
   request.set_source(options.source);

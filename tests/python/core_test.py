@@ -356,6 +356,11 @@ class StoresTest(unittest.TestCase):
         good = (spec("a", "average"), spec("b", "decayed_sum", 0.5), spec("c", "gated", gate=gate))
         self.create(good)
 
+    def test_labels_of_a_store_are_a_dict(self):
+        for labels in (["a"], "a", 1):
+            with self.subTest(labels), self.assertRaisesRegex(ValueError, "a dict of texts"):
+                next(stores.update("s", None, None, labels, None, None))
+
 
 class SettingsTest(unittest.TestCase):
     def test_addresses(self):
@@ -371,6 +376,7 @@ class SettingsTest(unittest.TestCase):
             "http://a:1",
             "a b:1",
             "a:1\n",
+            7471,
         ):
             with self.subTest(address), self.assertRaisesRegex(ValueError, "server address"):
                 settings.check_address(address)
