@@ -96,9 +96,9 @@ rocksdb::Options LogDatabase::Options() const { return LogOptions(database_env_.
 void LogDatabase::UseDatabase(std::unique_ptr<rocksdb::DB> db) {
   db_ = std::move(db);
   if (on_full_disk_) {
-    reclaimer_->Attach(*db_, /*spare_bytes=*/0);
+    reclaimer_->Attach(*db_, Reclaimer::Disk::kFull, /*spare_bytes=*/0);
   } else {
-    reclaimer_->Attach(*db_, kRoomToReopen);
+    reclaimer_->Attach(*db_, Reclaimer::Disk::kHasRoom, kRoomToReopen);
     next_reserve_time_ = absl::InfinitePast();
     MakeReserve();
   }

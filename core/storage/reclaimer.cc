@@ -28,10 +28,11 @@ Reclaimer::~Reclaimer() {
   thread_.join();
 }
 
-void Reclaimer::Attach(rocksdb::DB& db, std::uint64_t spare_bytes) {
+void Reclaimer::Attach(rocksdb::DB& db, Disk disk, std::uint64_t spare_bytes) {
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_CHECK(db_ == nullptr);
   db_ = &db;
+  disk_ = disk;
   spare_bytes_ = spare_bytes;
   has_news_ = true;
 }
@@ -118,6 +119,7 @@ void Reclaimer::Run() {
   bool has_run_out_of_room = false;
   for (;;) {
     rocksdb::DB* db = nullptr;
+    Disk disk = Disk::kHasRoom;
     std::uint64_t spare_bytes = 0;
     bool may_compact = false;
     std::vector<KeyRange> added;
@@ -128,6 +130,7 @@ void Reclaimer::Run() {
       has_news_ = false;
       is_working_ = true;
       db = db_;
+      disk = disk_;
       spare_bytes = spare_bytes_;
       may_compact = may_compact_ && !has_found_damage_;
       added = std::exchange(added_, {});
@@ -139,7 +142,7 @@ void Reclaimer::Run() {
     needed_bytes_ = 0;
     // Free() may write tables of level 0. If they were not compacted, they would become ever more.
     if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
-      has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
+      has_run_out_of_room = Free(*db, disk, spare_bytes).IsNoSpace();
     }
     deleted_bytes_ = deleted_.bytes();
     absl::MutexLock lock(&mutex_);
@@ -147,9 +150,10 @@ void Reclaimer::Run() {
   }
 }
 
-rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::uint64_t spare_bytes) {
+rocksdb::Status Reclaimer::Free(rocksdb::DB& db, Disk disk, std::uint64_t spare_bytes) {
   const std::uint64_t buffers = BytesOfWriteBuffers(db);
-  const std::uint64_t worthwhile = std::max(kBytesMin, (BytesOfTables(db) + buffers) / 10);
+  const std::uint64_t tenth = (BytesOfTables(db) + buffers) / 10;
+  const std::uint64_t worthwhile = disk == Disk::kFull ? kBytesMin : std::max(kBytesMin, tenth);
   const auto has_room_for = [&](std::uint64_t bytes) {
     const std::uint64_t free = FreeBytes(env_, directory_);
     return free >= spare_bytes && free - spare_bytes >= bytes;

@@ -23,9 +23,10 @@ namespace softlookup {
 
 // Frees the disk that deleted ranges of records take. Reclaim() drops whole tables. Once compaction
 // is allowed, a thread of its own also frees what other deleted records take:
-// - Compacts the tables that have deleted records when those records take a tenth of the database.
-// - Writes the write buffers to tables, without their deleted records, when the buffers take a
-//   tenth of the database.
+// - Compacts the tables that have deleted records when those records take a tenth of the database,
+//   or on a full disk kBytesMin.
+// - Writes the write buffers to tables, without their deleted records, when the buffers take as
+//   much.
 // After an error, the thread leaves the database alone until more is deleted or another database is
 // attached. If the disk was full, it leaves the next databases alone, too, until more is deleted.
 // Thread-safe.
@@ -51,9 +52,11 @@ class Reclaimer {
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
+  enum class Disk { kHasRoom, kFull };
+
   // Begins to work on `db`. Must not be called while a database is attached. The thread writes
   // tables only if the disk then keeps `spare_bytes` of free room.
-  void Attach(rocksdb::DB& db, std::uint64_t spare_bytes);
+  void Attach(rocksdb::DB& db, Disk disk, std::uint64_t spare_bytes);
   // Stops the thread's work on the database, and waits until it has ended. Cancels RocksDB's other
   // work in the background, too, but does not wait for that. What is left to do is done on the next
   // database. After this, the database can only be closed. Does nothing if none is attached.
@@ -95,7 +98,7 @@ class Reclaimer {
   bool AwaitWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Compacts what deleted_ has, if that pays and there is room. If not, writes the write buffers to
   // tables, if that pays and there is room. Compaction must be allowed.
-  rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
+  rocksdb::Status Free(rocksdb::DB& db, Disk disk, std::uint64_t spare_bytes);
   // Returns about how many bytes Compact() of `ranges` writes, at most, before it removes the
   // tables that it read. It writes at most all records that are not deleted, and those of the write
   // buffers twice. Without `ranges`, returns about how many bytes of tables the write buffers
@@ -125,6 +128,7 @@ class Reclaimer {
 
   absl::Mutex mutex_;
   rocksdb::DB* db_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  Disk disk_ ABSL_GUARDED_BY(mutex_) = Disk::kHasRoom;
   std::uint64_t spare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool may_compact_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<KeyRange> added_ ABSL_GUARDED_BY(mutex_);  // Deleted, and not in deleted_ yet.

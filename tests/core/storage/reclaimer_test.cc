@@ -129,7 +129,7 @@ TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
   Put(4, 1'100'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   Delete(4, reclaimer);
   reclaimer.AwaitIdle();
@@ -145,11 +145,25 @@ TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
   EXPECT_LT(BytesOfTables(*db_), 10'000'000u);
 }
 
+// Whoever deletes a store to make room waits for it.
+TEST_F(ReclaimerTest, OnAFullDiskLessThanATenthIsCompacted) {
+  for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
+  Put(4, 1'100'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kFull, kNoSpare);
+  reclaimer.AllowCompaction();
+  Delete(4, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfStore(4), 100'000u);
+  for (const std::uint64_t store : {1, 2, 3}) EXPECT_EQ(RecordsOf(store), 400u);
+}
+
 TEST_F(ReclaimerTest, WhatIsOnlyInTheWriteBufferGoes) {
   Put(1, 1'000'000);
   Put(2, 4'000'000);
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
@@ -164,7 +178,7 @@ TEST_F(ReclaimerTest, NothingIsCompactedBeforeThatIsAllowed) {
   Put(2, 4'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_GT(BytesOfStore(2), 3'900'000u);
@@ -179,7 +193,7 @@ TEST_F(ReclaimerTest, WriteBuffersAreLeftAloneBeforeCompactionIsAllowed) {
   Put(1, 1'000'000);
   Put(2, 4'000'000);
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_EQ(BytesOfTables(*db_), 0u);
@@ -189,7 +203,7 @@ TEST_F(ReclaimerTest, NoTablesAreDroppedDuringACompaction) {
   for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   gate_->Close();
   Delete(2, reclaimer);
@@ -219,7 +233,7 @@ TEST_F(ReclaimerTest, WhatIsLeftOfTheWriteBuffersNeedsRoom) {
   Flush();
   Put(3, 4'000'000);
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   Delete(3, reclaimer);
   EXPECT_LT(BytesKeptOfWriteBuffers(*db_, never), 100'000u);
   Put(4, 1'000'000);
@@ -233,7 +247,7 @@ TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
   Put(2, 4'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, /*spare_bytes=*/std::uint64_t{1} << 62);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, /*spare_bytes=*/std::uint64_t{1} << 62);
   reclaimer.AllowCompaction();
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
@@ -242,7 +256,7 @@ TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
   EXPECT_GT(reclaimer.needed_bytes(), std::uint64_t{1} << 62);
   reclaimer.Detach();
   OpenAgain();
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AwaitIdle();
   EXPECT_EQ(reclaimer.needed_bytes(), 0u);
   EXPECT_LT(BytesOfStore(2), 100'000u);
@@ -261,7 +275,7 @@ TEST_F(ReclaimerTest, WhatIsDeletedIsFreedOnceThereIsRoomWithoutAnythingElse) {
     // If it is not asked to look, it looks by itself.
     Reclaimer reclaimer(env, directory_.path(), FlushDatabase,
                         is_asked ? absl::Hours(1) : absl::Milliseconds(1));
-    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
     reclaimer.AllowCompaction();
     Delete(deleted, reclaimer);
     while (reclaimer.needed_bytes() == 0) reclaimer.AwaitIdle();
@@ -285,7 +299,7 @@ TEST_F(ReclaimerTest, ManySmallStoresAreAsOneOnceTheyMeet) {
   Put(1, 1'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   for (std::uint64_t store = 2; store < 2 + kCount; ++store) Delete(store, reclaimer);
   reclaimer.AwaitIdle();
@@ -301,7 +315,7 @@ TEST_F(ReclaimerTest, ADatabaseIsDetachedAtAnyTime) {
     Put(store, 4'000'000);
     {
       Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-      reclaimer.Attach(*db_, kNoSpare);
+      reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
       reclaimer.AllowCompaction();
       Delete(store, reclaimer);
     }
@@ -319,7 +333,7 @@ TEST_F(ReclaimerTest, CompactionComesByNoDamage) {
   softlookup::testing::DamageBytes(softlookup::testing::OnlyTableIn(directory_.path()), value);
   ASSERT_TRUE(db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).ok());
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   EXPECT_FALSE(reclaimer.has_found_damage());
   Delete(2, reclaimer);
@@ -354,7 +368,7 @@ TEST_F(ReclaimerTest, AFailedDatabaseIsLeftAloneAndAFullDiskUntilMoreIsDeleted) 
       return is_full ? rocksdb::Status::NoSpace() : rocksdb::Status::Incomplete();
     };
     Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), flush);
-    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
     reclaimer.AllowCompaction();
     Delete(2, reclaimer);
     reclaimer.AwaitIdle();
@@ -364,7 +378,7 @@ TEST_F(ReclaimerTest, AFailedDatabaseIsLeftAloneAndAFullDiskUntilMoreIsDeleted) 
     fails = false;
     reclaimer.Detach();
     OpenAgain();
-    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
     reclaimer.AwaitIdle();
     if (is_full) {
       EXPECT_EQ(flushes, tried);
