@@ -13,7 +13,7 @@ namespace softlookup::client_internal {
 // Copies `view` to `matrix`, a field of a request whose name is `field`. An error of
 // FloatMatrixView::ToProto() begins with this name, as the server's errors of fields do.
 inline absl::Status SetMatrix(std::string_view field, FloatMatrixView view, v1::Matrix* matrix) {
-  const absl::Status set = view.ToProto(matrix);
+  absl::Status set = view.ToProto(matrix);
   if (set.ok()) return set;
   return absl::Status(set.code(), absl::StrCat(std::string(field), ": ", set.message()));
 }
