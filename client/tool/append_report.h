@@ -3,24 +3,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "absl/time/time.h"
+#include "client/tool/append_flags.h"
 #include "client/tool/command.h"
 #include "softlookup/append_stream.h"
 #include "softlookup/v1/store.pb.h"
 
 namespace softlookup::tool {
-
-struct AppendFlags {
-  std::string ids;     // Path, or "-" for standard input.
-  std::string labels;  // Path, or "-" for standard input.
-  std::string on_conflict;
-  std::uint32_t batch_rows = 4096;
-  std::string acknowledge;
-  std::string writer;           // Empty: a repeated command appends all rows again.
-  std::uint64_t skip_rows = 0;  // Rows at the input's start that are not sent. 0 with a writer.
-};
 
 // What AppendRows() (append_rows.h) did.
 struct AppendReport {
@@ -46,8 +36,8 @@ std::optional<std::uint64_t> ReplacedRows(const v1::Store& before, const v1::Sto
 
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "repeated_ids"?, "left_out_rows"?, "replaced_rows"?, "rows", "seconds", "rows_per_second",
-// "row_count", "revision"}. The first and those from "repeated_ids" to "replaced_rows" are there if
-// `report` has them, "reconnections" with a writer, "skipped_rows" with a writer or with
+// "row_count", "revision"}. "created", "repeated_ids", "left_out_rows" and "replaced_rows" are
+// there if `report` has them, "reconnections" with a writer, "skipped_rows" with a writer or with
 // --skip-rows above 0. Says on session.err how many rows were left out, and how many replaced
 // others of the input. If all rows of the input had been sent before, says so on session.err: the
 // writer's name may be that of another input. `store` is the store as it was before the append.

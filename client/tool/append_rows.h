@@ -1,7 +1,6 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_APPEND_ROWS_H_
 #define SOFTLOOKUP_CLIENT_TOOL_APPEND_ROWS_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "client/tool/append_flags.h"
 #include "client/tool/append_report.h"
 #include "client/tool/command.h"
 #include "client/tool/interrupt.h"
@@ -19,9 +19,6 @@
 namespace softlookup::tool {
 
 // Appends rows from files to a store, for the commands `append` and `import`.
-
-// `flags` must outlive `command`.
-void AddAppendFlags(CLI::App* command, AppendFlags* flags);
 
 // Rows to append. The requests of `read` hold either keys and values, or inputs, and no other
 // field.
