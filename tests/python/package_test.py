@@ -2,7 +2,6 @@
 """Are the wheel and the .deb whole, and what do they do where they are installed?
 package_test.py SERVER ROOT TOOL
 """
-import pathlib
 import sys
 import zipfile
 
