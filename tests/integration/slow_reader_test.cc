@@ -147,7 +147,8 @@ class SlowReaderTest : public IntegrationTest {
     }
   }
 
-  // Until the server has answered. A working client comes by, and leaves the cores to the lookup.
+  // Returns once the server has answered. Meanwhile another client makes a small lookup every 0.1
+  // s.
   void AwaitAnswer(const UnreadLookup& lookup) {
     v1::LookupResponse response;
     while (!lookup.IsAnsweredWithin(absl::Milliseconds(100))) {

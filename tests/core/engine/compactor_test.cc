@@ -17,16 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
-#include "core/base/cancellation.h"
-#include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/base/histogram.h"
-#include "core/engine/committer.h"
-#include "core/engine/counted_stores.h"
-#include "core/engine/table_writes.h"
-#include "core/engine/writes.h"
 #include "softlookup/engine.h"
 #include "tests/core/engine/compaction_checks.h"
 #include "tests/testing/engine_calls.h"
@@ -47,7 +38,6 @@ using ::softlookup::testing::LookupAndWait;
 using ::softlookup::testing::NormalFloats;
 using ::softlookup::testing::StatusIs;
 using ::softlookup::testing::TemporaryDirectory;
-using ::testing::ElementsAre;
 
 // Rows of a block of the stores here, which are narrow.
 constexpr std::uint64_t kBlock = 1024;
@@ -462,58 +452,6 @@ TEST(CompactionInMemoryTest, AnEngineWithoutADirectoryCompacts) {
   EXPECT_EQ(result->block_count, 2u);
   EXPECT_EQ(result->dropped_rows, 1997u);
   ASSERT_NO_FATAL_FAILURE(ExpectSameRows(AllRowsIn(*engine), before));
-}
-
-// Goes on by `tick` whenever it is read, and notes for how long it is awaited, which takes no time.
-class TickingClock final : public Clock {
- public:
-  explicit TickingClock(absl::Duration tick) : tick_(tick) {}
-  absl::Time Now() const override { return now_ += tick_; }
-  void AwaitUntil(absl::Mutex&, const absl::Condition&, absl::Time deadline) const override {
-    waits.push_back(deadline - now_);
-  }
-  mutable std::vector<absl::Duration> waits;
-
- private:
-  const absl::Duration tick_;
-  mutable absl::Time now_ = absl::UnixEpoch();
-};
-
-// Returns for how long the compaction of a store of three runs of blocks rests, if a run takes
-// `run_time`.
-std::vector<absl::Duration> RestsBetweenRuns(absl::Duration run_time) {
-  CountedStores stores(std::int64_t{1} << 30);
-  Histogram sync_time{kTimeBounds};
-  Committer committer(nullptr, std::int64_t{1} << 20, sync_time);
-  const auto write_now = [](std::unique_ptr<Write> write) {
-    EXPECT_THAT(write->Stage(nullptr), IsOk());
-    write->Publish();
-    write->Answer(absl::OkStatus());
-  };
-  write_now(MakeCreateStore(
-      stores, 1, {.name = "s", .key_dim = 1, .value_dim = 1}, [](auto task) { task(); },
-      /*store_count_max=*/1, [](auto) {}));
-  const std::shared_ptr<Store> store = *stores.table.Find("store", "s");
-  // The last row opens block 40, which is not full and keeps its rows.
-  const std::vector<float> numbers(40 * kBlock + 1);
-  write_now(MakeAppend(stores, store, {.keys = numbers, .values = numbers}, [](auto) {}));
-  write_now(MakeDeleteRows(stores, store, {}, [](auto) {}));
-  const TickingClock clock(run_time);
-  const auto result = Compactor(stores, nullptr, committer, clock)
-                          .Compact(store, {.end_memories = true}, CancelToken());
-  EXPECT_THAT(result, IsOk());
-  EXPECT_EQ(result->dropped_rows, 40 * kBlock);
-  return clock.waits;
-}
-
-TEST(CompactorTest, RestsAsLongAsARunTookBeforeTheNextOne) {
-  EXPECT_THAT(RestsBetweenRuns(absl::Milliseconds(7)),
-              ElementsAre(absl::Milliseconds(7), absl::Milliseconds(7)));
-}
-
-TEST(CompactorTest, RestsATenthOfASecondAtMost) {
-  EXPECT_THAT(RestsBetweenRuns(absl::Seconds(7)),
-              ElementsAre(absl::Milliseconds(100), absl::Milliseconds(100)));
 }
 
 }  // namespace
