@@ -26,7 +26,7 @@ constexpr std::array<absl::string_view, 10> kOfOthers = {
     "SERVER",           "TEST_SEED", "TLS_CA",     "TOKEN_FILE", "VERSION"};
 
 // The variable of `flag`, without the prefix.
-std::string NameOfVariable(const std::string& flag) {
+std::string NameOfVariable(absl::string_view flag) {
   return absl::AsciiStrToUpper(absl::StrReplaceAll(flag, {{"-", "_"}}));
 }
 
@@ -59,10 +59,14 @@ bool IsOfKubernetes(absl::string_view name, absl::string_view value) {
 
 }  // namespace
 
+std::string VariableOf(absl::string_view flag) {
+  return absl::StrCat(kPrefix, NameOfVariable(flag));
+}
+
 std::vector<std::string> EnvironmentArguments(const CLI::App& app) {
   std::vector<std::string> arguments;
   for (const std::string& flag : FlagsOf(app)) {
-    const char* value = std::getenv(absl::StrCat(kPrefix, NameOfVariable(flag)).c_str());
+    const char* value = std::getenv(VariableOf(flag).c_str());
     if (value != nullptr && *value != '\0') {
       arguments.push_back(absl::StrCat("--", flag, "=", value));
     }

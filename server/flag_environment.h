@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace softlookup::server {
 
 // The variable of a flag is SOFTLOOKUP_ and the flag's name in capitals with _ for -. An empty
 // variable counts as none.
+
+// Returns the variable of `flag`, which has no dashes in front.
+std::string VariableOf(absl::string_view flag);
 
 // Returns the flags of `app` that the environment sets, each as "--flag=value", in the order of
 // --help. --help and --version have no variables.

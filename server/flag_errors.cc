@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "client/cli/nearest_name.h"
 #include "client/cli/terminal_text.h"
+#include "server/flag_environment.h"
 
 namespace softlookup::server {
 namespace {
@@ -88,8 +90,8 @@ std::string At(const std::string& path, const ConfigLine& line) {
   return absl::StrCat(path, ", line ", line.number, ": ");
 }
 
-// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. ConfigMistake()
-// has found no second one.
+// Returns "FILE, line N: " for the first line that sets `name`, and "" if no line does. If several
+// lines set it, ConfigMistake() reports these instead.
 std::string PlaceOf(const std::string& path, absl::string_view name) {
   for (const ConfigLine& line : ReadConfig(path)) {
     if (line.name == name) return At(path, line);
@@ -199,6 +201,20 @@ std::optional<std::string> ConfigMistake(const CLI::App& app) {
                                           first->second, " already; remove one of the two lines"));
   }
   return std::nullopt;
+}
+
+std::vector<std::string> OverriddenSettings(const CLI::App& app) {
+  const std::string path = ConfigPath(app);
+  std::vector<std::string> warnings;
+  if (path.empty()) return warnings;
+  for (const ConfigLine& line : ReadConfig(path)) {
+    const std::string variable = VariableOf(line.name);
+    const char* const value = std::getenv(variable.c_str());
+    if (value == nullptr || *value == '\0') continue;
+    warnings.push_back(cli::TerminalText(absl::StrCat(
+        At(path, line), line.name, " has no effect: the environment sets ", variable)));
+  }
+  return warnings;
 }
 
 std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,

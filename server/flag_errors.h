@@ -23,9 +23,14 @@ std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
 // through cli::TerminalText(). Call this once `app` has parsed, or has failed to.
 std::optional<std::string> ConfigMistake(const CLI::App& app);
 
-// Returns `message`, an error about the value of a flag. If the --config file sets that flag and no
-// argument does, puts the place in front, as FlagErrorLine() does. Passes the line through
-// cli::TerminalText(), too.
+// Returns a warning, a sentence for the operator, for each line of the --config file that has no
+// effect because the environment sets its flag. The warnings have passed through
+// cli::TerminalText(). Call this once `app` has parsed.
+std::vector<std::string> OverriddenSettings(const CLI::App& app);
+
+// Returns a line with `message`, an error about the value of a flag. If the --config file sets that
+// flag and no argument does, the line begins with the place, as that of FlagErrorLine() does. The
+// line has passed through cli::TerminalText().
 std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
                       absl::string_view message);
 

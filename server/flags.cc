@@ -97,9 +97,10 @@ void AddScanFlags(CLI::App& app, Flags& flags) {
 }
 
 void AddCompaction(CLI::App& app, Flags& flags) {
-  app.add_option("--compact-above", flags.compact_above,
-                 "Compact a store once this part of its rows can be dropped, which ends some past "
-                 "memories; 0: never")
+  app.add_option(
+         "--compact-above", flags.compact_above,
+         "Compact a store once at least this part of its rows can go; some past memories end; "
+         "0: never")
       ->check(CLI::Range(0.0, 1.0));
 }
 
@@ -319,6 +320,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
   }
   if (is_ephemeral) flags.data_dir.clear();
   flags.warnings = UnknownVariables(app);
+  for (std::string& warning : OverriddenSettings(app)) flags.warnings.push_back(std::move(warning));
   const CLI::Option* config = app.get_config_ptr();
   if (!config->empty()) flags.config = config->as<std::string>();
   flags.limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);

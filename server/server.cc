@@ -312,7 +312,7 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
         /*clients_need_certificates=*/!flags.tls_client_ca.empty());
   }
   auto use_tls = [this](TlsConfig config) {
-    if (const auto warning = ValidityWarning(config, absl::Now())) spdlog::warn("{}", *warning);
+    if (const auto warning = CertificateWarning(config, absl::Now())) spdlog::warn("{}", *warning);
     tls_->Set(std::move(config));
   };
   auto use_rules = [this, asks_certificates = !flags.tls_client_ca.empty()](

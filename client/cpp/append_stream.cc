@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/cpp/append_pipeline.h"
+#include "client/cpp/matrix_field.h"
 #include "client/cpp/status_macros.h"
 
 namespace softlookup {
@@ -15,8 +16,8 @@ AppendStream::~AppendStream() = default;
 
 absl::Status AppendStream::Append(FloatMatrixView keys, FloatMatrixView values) {
   v1::AppendRequest request;
-  CLIENT_RETURN_IF_ERROR(keys.ToProto(request.mutable_keys()));
-  CLIENT_RETURN_IF_ERROR(values.ToProto(request.mutable_values()));
+  CLIENT_RETURN_IF_ERROR(client_internal::SetMatrix("keys", keys, request.mutable_keys()));
+  CLIENT_RETURN_IF_ERROR(client_internal::SetMatrix("values", values, request.mutable_values()));
   request.set_acknowledge(pipeline_->acknowledge());
   return Append(std::move(request));
 }

@@ -16,9 +16,11 @@
 #include "client/cpp/address.h"
 #include "client/cpp/append_text.h"
 #include "client/cpp/bearer_token.h"
+#include "client/cpp/cancel_scope.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health.h"
+#include "client/cpp/matrix_field.h"
 #include "client/cpp/one_connection_pipeline.h"
 #include "client/cpp/query_weights.h"
 #include "client/cpp/resuming_pipeline.h"
@@ -298,8 +300,8 @@ absl::StatusOr<v1::AppendResponse> Client::Append(std::string_view store, FloatM
                                                   FloatMatrixView values, const CallOptions& call) {
   v1::AppendRequest request;
   request.set_store(std::string(store));
-  CLIENT_RETURN_IF_ERROR(keys.ToProto(request.mutable_keys()));
-  CLIENT_RETURN_IF_ERROR(values.ToProto(request.mutable_values()));
+  CLIENT_RETURN_IF_ERROR(client_internal::SetMatrix("keys", keys, request.mutable_keys()));
+  CLIENT_RETURN_IF_ERROR(client_internal::SetMatrix("values", values, request.mutable_values()));
   return Append(request, call);
 }
 
@@ -350,6 +352,7 @@ absl::Status Client::ReadRows(std::string_view store, const v1::RowFilter& filte
   }
   grpc::ClientContext context;
   impl_->PrepareStream(options.deadline, &context);
+  const client_internal::CancelScope scope(options.canceller, context);
   const auto stream = impl_->stub()->ReadRows(&context, request);
   return ReadStream(&context, stream.get(), page);
 }
@@ -367,8 +370,10 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
                                             const LookupOptions& options, const CallOptions& call) {
   v1::LookupRequest request;
   request.set_store(std::string(store));
-  CLIENT_RETURN_IF_ERROR(queries.ToProto(options.queries_are_inputs ? request.mutable_inputs()
-                                                                    : request.mutable_queries()));
+  CLIENT_RETURN_IF_ERROR(
+      options.queries_are_inputs
+          ? client_internal::SetMatrix("inputs", queries, request.mutable_inputs())
+          : client_internal::SetMatrix("queries", queries, request.mutable_queries()));
   *request.mutable_options() = options.attention;
   *request.mutable_filter() = options.filter;
   request.set_source(options.source);
@@ -423,6 +428,7 @@ absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
   request.set_min_interval_ms(static_cast<std::uint32_t>(interval_ms));
   grpc::ClientContext context;
   impl_->PrepareStream(options.deadline, &context);
+  const client_internal::CancelScope scope(options.canceller, context);
   const auto stream = impl_->stub()->WatchMemory(&context, request);
   return ReadStream(&context, stream.get(), changed);
 }

@@ -71,8 +71,9 @@ absl::StatusOr<FloatMatrix> FloatMatrix::FromProto(const v1::Matrix& matrix) {
 
 absl::Status FloatMatrixView::ToProto(v1::Matrix* matrix) const {
   if (data.size() != std::uint64_t{rows} * cols) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a ", rows, " x ", cols, " matrix has ", data.size(), " elements"));
+    return absl::InvalidArgumentError(absl::StrCat("a ", rows, " x ", cols, " matrix needs ",
+                                                   std::uint64_t{rows} * cols, " elements, not ",
+                                                   data.size()));
   }
   matrix->set_rows(rows);
   matrix->set_cols(cols);

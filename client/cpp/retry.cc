@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/random/random.h"
 #include "absl/strings/numbers.h"
@@ -77,11 +78,18 @@ absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions
     channel.WaitForConnected(
         absl::ToChronoTime(now + std::min(kConnectWait, (deadline - now) / 2)));
   }
+  absl::Status last;
   for (int attempts_made = 1;; ++attempts_made) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     absl::Status status = FromGrpcStatus(attempt(&context));
     if (status.ok()) return status;
+    // The last attempt can meet the deadline while the channel still connects. Why the attempts
+    // before it failed says more, such as that the connection is refused.
+    if (repeat == Repeat::kSafe && absl::IsDeadlineExceeded(status) && !last.ok() &&
+        channel.GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY) {
+      return last;
+    }
     if (repeat == Repeat::kUnsafe && !WasRefusedUnseen(status)) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value()) return status;
@@ -89,6 +97,7 @@ absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions
     if (next >= deadline) return status;
     channel.WaitForConnected(absl::ToChronoTime(next));
     absl::SleepFor(next - absl::Now());
+    last = std::move(status);
   }
 }
 

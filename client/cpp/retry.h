@@ -42,10 +42,11 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
 
 // Runs `attempt`, a blocking unary call, with a new context each time. Ends when an attempt
 // succeeds, when its failure must not be retried, or when the next attempt would begin after
-// `deadline`. Each context has this deadline. Returns the status of the last attempt. `channel`
-// must be the one that `attempt` calls; it connects between the attempts. If it has failed to
-// connect and the call is Repeat::kUnsafe, waits for it before the only attempt: a second, or half
-// of the time that there is, if that is less.
+// `deadline`. Each context has this deadline. Returns the status of the last attempt; or that of
+// the one before, if the last met the deadline while `channel` was not connected and the call is
+// Repeat::kSafe. `channel` must be the one that `attempt` calls; it connects between the attempts.
+// If it has failed to connect and the call is Repeat::kUnsafe, waits for it before the only
+// attempt: a second, or half of the time that there is, if that is less.
 absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
                              Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);

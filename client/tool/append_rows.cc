@@ -12,12 +12,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
-#include "client/output/json.h"
 #include "client/output/progress_line.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
@@ -26,14 +23,9 @@
 namespace softlookup::tool {
 namespace {
 
-using cli::TerminalText;
 using output::Counted;
 using output::FromWord;
-using output::Json;
-using output::PrintJson;
-using output::Words;
 
-constexpr std::uint32_t kBatchRowsMax = 65536;  // The server's default of --max-append-rows.
 // Most bytes of a request's rows. Well under the server's default of --max-message-bytes, 64 MiB.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;
 constexpr char kCorrectFirst[] = "correct the file; then ";
@@ -146,6 +138,8 @@ class Sender {
   }
 
   std::uint64_t rows_to_skip() const { return rows_to_skip_; }
+  // Rows of the input that were sent, once Run() has returned a summary.
+  std::uint64_t sent_rows() const { return rows_read_ - rows_to_skip_; }
 
   // As AppendReport::repeated_ids, of the rows sent so far.
   std::optional<std::uint64_t> repeated_ids() const {
@@ -324,47 +318,6 @@ class Sender {
 
 }  // namespace
 
-void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
-  CLI::Option* ids =
-      command
-          ->add_option("--ids", flags->ids,
-                       "File with one line per row: its id, or - if it has none (default: no ids)")
-          ->type_name("FILE");
-  command
-      ->add_option("--on-conflict", flags->on_conflict,
-                   "If a row has the id: fail (default), skip the new row, or replace the old one "
-                   "and its labels")
-      ->check(CLI::IsMember(Words<v1::OnConflict>()))
-      ->needs(ids);
-  command
-      ->add_option("--labels", flags->labels,
-                   "File with one line per row: its labels, comma-separated; a quoted one is JSON "
-                   "(default: no labels)")
-      ->type_name("FILE");
-  command
-      ->add_option("--batch-rows", flags->batch_rows,
-                   "Most rows per request; a request has fewer if its rows would take more than "
-                   "16 MiB")
-      ->check(CLI::Range(1u, kBatchRowsMax))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--acknowledge", flags->acknowledge,
-          "Wait until rows are synced to disk (durable; default) or visible to lookups (applied)")
-      ->check(CLI::IsMember(Words<v1::Acknowledge>()));
-  command
-      ->add_option("--writer", flags->writer,
-                   "Name of this input; the same command, run again, appends only missing rows "
-                   "(default: none)")
-      ->type_name("NAME");
-  command
-      ->add_option("--skip-rows", flags->skip_rows,
-                   "Leave out the first N rows of the input and of its --ids and --labels (default "
-                   "0)")
-      ->type_name("N")
-      ->excludes("--writer");
-}
-
 bool WriterWaits(const absl::Status& error) {
   return absl::IsUnavailable(error) ||
          (absl::IsResourceExhausted(error) && RetryDelay(error).has_value());
@@ -416,62 +369,14 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));
   report.elapsed = absl::Now() - start;
   report.repeated_ids = sender.repeated_ids();
+  const v1::OnConflict on_conflict = FromWord<v1::OnConflict>(flags.on_conflict);
+  if (on_conflict == v1::ON_CONFLICT_SKIP) {
+    report.left_out_rows = sender.sent_rows() - report.summary.acknowledged_rows;
+  } else if (on_conflict == v1::ON_CONFLICT_REPLACE) {
+    const absl::StatusOr<v1::Store> after = client->GetStore(store.name());
+    if (after.ok()) report.replaced_rows = ReplacedRows(store, *after, report.summary);
+  }
   return report;
-}
-
-void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
-                 const Session& session) {
-  const AppendSummary& summary = report.summary;
-  const double seconds = absl::ToDoubleSeconds(report.elapsed);
-  const double rows_per_second = static_cast<double>(summary.acknowledged_rows) / seconds;
-  // If nothing was appended, the summary has no row count and no revision. Those of `store` then
-  // still hold.
-  const bool wrote = summary.acknowledged_requests > 0;
-  const std::uint64_t row_count = wrote ? summary.row_count : store.row_count();
-  const std::uint64_t revision = wrote ? summary.revision : store.revision();
-  if (!wrote && report.skipped_rows > 0 && !flags.writer.empty()) {
-    *session.err << absl::StreamFormat(
-        "softlookup: all %s had been sent before as %s: if this is another input, give it another "
-        "--writer\n",
-        Counted(report.skipped_rows, "row"), TerminalText(flags.writer));
-  }
-  if (report.repeated_ids.value_or(0) > 0) {
-    const bool skipped = FromWord<v1::OnConflict>(flags.on_conflict) == v1::ON_CONFLICT_SKIP;
-    *session.err << "softlookup: " << Counted(*report.repeated_ids, "row")
-                 << (skipped ? " left out: earlier rows of the input have their ids\n"
-                             : " replaced earlier rows of the input, which had their ids\n");
-  }
-  if (session.json) {
-    Json json = {{"store", store.name()}};
-    if (report.created.has_value()) json["created"] = *report.created;
-    if (!flags.writer.empty() || flags.skip_rows > 0) json["skipped_rows"] = report.skipped_rows;
-    if (!flags.writer.empty()) {
-      json["reconnections"] = summary.reconnections;
-    }
-    if (report.repeated_ids.has_value()) json["repeated_ids"] = *report.repeated_ids;
-    json.update({{"rows", summary.acknowledged_rows},
-                 {"seconds", seconds},
-                 {"rows_per_second", rows_per_second},
-                 {"row_count", row_count},
-                 {"revision", revision}});
-    return PrintJson(json, session.out);
-  }
-  if (report.created.value_or(false)) {
-    *session.out << absl::StreamFormat("created %s with key_dim %d and value_dim %d\n",
-                                       TerminalText(store.name()), store.key_dim(),
-                                       store.value_dim());
-  }
-  if (report.skipped_rows > 0 && flags.writer.empty()) {
-    *session.out << absl::StreamFormat("skipped %s\n", Counted(report.skipped_rows, "row"));
-  } else if (report.skipped_rows > 0) {
-    *session.out << absl::StreamFormat("skipped %s, which %s had sent before\n",
-                                       Counted(report.skipped_rows, "row"),
-                                       TerminalText(flags.writer));
-  }
-  *session.out << absl::StreamFormat(
-      "appended %s in %.3f s, %.0f rows/s; %s has %s at revision %d\n",
-      Counted(summary.acknowledged_rows, "row"), seconds, rows_per_second,
-      TerminalText(store.name()), Counted(row_count, "row"), revision);
 }
 
 }  // namespace softlookup::tool

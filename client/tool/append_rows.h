@@ -1,7 +1,6 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_APPEND_ROWS_H_
 #define SOFTLOOKUP_CLIENT_TOOL_APPEND_ROWS_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,7 +9,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "client/tool/append_flags.h"
+#include "client/tool/append_report.h"
 #include "client/tool/command.h"
 #include "client/tool/interrupt.h"
 #include "client/tool/pair_reader.h"
@@ -19,19 +19,6 @@
 namespace softlookup::tool {
 
 // Appends rows from files to a store, for the commands `append` and `import`.
-
-struct AppendFlags {
-  std::string ids;     // Path, or "-" for standard input.
-  std::string labels;  // Path, or "-" for standard input.
-  std::string on_conflict;
-  std::uint32_t batch_rows = 4096;
-  std::string acknowledge;
-  std::string writer;           // Empty: a repeated command appends all rows again.
-  std::uint64_t skip_rows = 0;  // Rows at the input's start that are not sent. 0 with a writer.
-};
-
-// `flags` must outlive `command`.
-void AddAppendFlags(CLI::App* command, AppendFlags* flags);
 
 // Rows to append. The requests of `read` hold either keys and values, or inputs, and no other
 // field.
@@ -50,16 +37,6 @@ absl::StatusOr<RowTags> OpenTags(const AppendFlags& flags, const RowBatches& row
 
 // Returns batches of the keys and values that `reader` reads. `store` gives their dimensions.
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store);
-
-struct AppendReport {
-  AppendSummary summary;
-  std::uint64_t skipped_rows = 0;  // Rows at the input's start that were not sent.
-  absl::Duration elapsed;
-  std::optional<bool> created;  // Set by import: whether it created the store.
-  // Rows sent whose id an earlier row of the input has, too. Set if --on-conflict is replace or
-  // skip. Otherwise the server refuses such rows.
-  std::optional<std::uint64_t> repeated_ids;
-};
 
 // Whether a command with --writer sends its rows again after a stream ended with `error`.
 bool WriterWaits(const absl::Status& error);
@@ -89,15 +66,6 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         Client* client, const Session& session,
                                         const InterruptGuard& interrupt,
                                         std::string_view resume_flags);
-
-// Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
-// "repeated_ids"?, "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" and
-// "repeated_ids" are there if `report` has them, "reconnections" with a writer, "skipped_rows" with
-// a writer or with --skip-rows above 0. Says on session.err how many ids were repeated. If all rows
-// of the input had been sent before, says so on session.err: the writer's name may be that of
-// another input. `store` is the store as it was before the append.
-void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
-                 const Session& session);
 
 }  // namespace softlookup::tool
 

@@ -102,7 +102,9 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   attend->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
       "or is - for standard input. If the first line of a .csv file is a header, it is skipped.\n"
-      "All files go to the server in one request.");
+      "All files go to the server in one request, of up to 4,096 queries and 65,536 keys unless\n"
+      "the server has other limits. Ask more queries in parts: --queries with some of the rows,\n"
+      "--keys and --values with all, and --causal-offset with the number of rows before the part.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");
   };

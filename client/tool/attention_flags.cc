@@ -54,8 +54,8 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
                    "With --causal: the last position that query 0 sees (default 0)")
       ->needs(causal);
   command->add_option("--max-error", flags->max_error,
-                      "Soft mode: allowed error as a part of the largest |value component| "
-                      "(default and least 1e-5)");
+                      "Soft mode: allowed error, as a part of the largest |value component|; 1e-5 "
+                      "unless larger");
   command
       ->add_option("--weights", flags->weights,
                    "Which weights to show: none, the largest (top), or all")

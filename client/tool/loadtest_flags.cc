@@ -111,8 +111,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
                     "sent and succeeds");
   command
       ->add_option("--slo", flags->slo,
-                   "With --find-max: what must hold, such as p99=20ms (99th percentile of latency "
-                   "at most 20 ms)")
+                   "With --find-max: what must hold, such as p99=20ms (at most 20 ms) or rate=900 "
+                   "(at least 900/s)")
       ->type_name("FIGURE=BOUND,...");
   command
       ->add_option("--duration", flags->duration,
@@ -175,9 +175,8 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
   command
-      ->add_option(
-          "--max-error", flags->max_error,
-          "Allowed error as a part of the largest |value component| (default and least 1e-5)")
+      ->add_option("--max-error", flags->max_error,
+                   "Allowed error, as a part of the largest |value component|; 1e-5 unless larger")
       ->check(InRange(0, 1));
 }
 

@@ -260,8 +260,8 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--source", flags->source,
-                   "What to query (default rows); rows-and-memory: also, as one pair, the mean of "
-                   "the rows before them")
+                   "What to query (default rows); rows-and-memory: also the mean of all rows "
+                   "before --begin or --last")
       ->check(CLI::IsMember(Words<v1::Source>()));
   lookup->add_option("--memory", flags->memory,
                      "With --source memory: name of the running memory (default average); see "

@@ -42,6 +42,14 @@ absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const Posit
                                             const v1::Store& store) {
   const std::string& file = names.file;
   const std::vector<std::string>& positions = names.by_position;
+  // Names of rows that are not there: where rows were deleted and the store rebuilt, all others may
+  // have other positions, too.
+  if (positions.size() > store.row_count()) {
+    return InputError(
+        file, absl::StrCat("names ", Counted(positions.size(), "row"), ", but ",
+                           TerminalText(store.name()), " has ", store.row_count(),
+                           ": it is of other rows; without --names, a name is a row's label"));
+  }
   const auto found = std::find(positions.begin(), positions.end(), name);
   if (found == positions.end()) {
     return InputError(file, absl::StrCat("has no name ", TerminalText(name),
@@ -52,11 +60,6 @@ absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const Posit
   if (again != positions.end()) {
     return InputError(file, absl::StrCat("gives the name ", TerminalText(name), " to positions ",
                                          position, " and ", again - positions.begin()));
-  }
-  if (position >= store.row_count()) {
-    return InputError(
-        file, absl::StrCat("names position ", position, " ", TerminalText(name), ", but ",
-                           TerminalText(store.name()), " has ", Counted(store.row_count(), "row")));
   }
   v1::RowFilter filter;
   filter.set_begin(position);
@@ -117,7 +120,9 @@ void WarnOfOtherRows(const PositionNames& names, const v1::Store& store, const S
   if (names.file.empty() || (named <= rows && rows <= names.lines)) return;
   *session.err << absl::StrCat("softlookup: ", TerminalText(names.file), " names ",
                                Counted(rows < named ? named : names.lines, "row"), ", but ",
-                               TerminalText(store.name()), " has ", rows, "\n");
+                               TerminalText(store.name()), " has ", rows,
+                               rows < named ? ": it is of other rows, so names may be wrong\n"
+                                            : ": the rows after those have no name\n");
 }
 
 }  // namespace softlookup::tool

@@ -1,12 +1,11 @@
 #include "client/tool/npy_writer.h"
 
 #include <cerrno>
-#include <cstring>
+#include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
-#include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
 namespace {
@@ -29,44 +28,35 @@ std::string Header(std::uint64_t rows, std::uint32_t cols) {
 
 }  // namespace
 
-NpyWriter::NpyWriter(std::string path, std::uint32_t cols)
-    : path_(std::move(path)), cols_(cols), file_(path_, std::ios::binary) {}
-
 absl::StatusOr<NpyWriter> NpyWriter::Create(const std::string& path, std::uint32_t cols) {
+  CLIENT_ASSIGN_OR_RETURN(ReplacedFile file, ReplacedFile::Create(path));
   errno = 0;
-  NpyWriter writer(path, cols);
-  writer.file_ << std::string(kHeaderBytes, ' ');
-  CLIENT_RETURN_IF_ERROR(writer.Check());
-  return writer;
+  file.stream() << std::string(kHeaderBytes, ' ');
+  CLIENT_RETURN_IF_ERROR(file.Check());
+  return NpyWriter(std::move(file), cols);
 }
 
 absl::Status NpyWriter::Write(absl::Span<const float> rows) {
   errno = 0;
   elements_ += rows.size();
-  file_.write(reinterpret_cast<const char*>(rows.data()),
-              static_cast<std::streamsize>(rows.size() * sizeof(float)));
-  return Check();
+  file_.stream().write(reinterpret_cast<const char*>(rows.data()),
+                       static_cast<std::streamsize>(rows.size() * sizeof(float)));
+  return file_.Check();
 }
 
 absl::Status NpyWriter::Finish() {
   errno = 0;
-  file_.flush();  // The rows must reach the file before the header.
-  CLIENT_RETURN_IF_ERROR(Check());
-  file_.seekp(0);
-  file_ << Header(cols_ == 0 ? 0 : elements_ / cols_, cols_);
-  file_.close();
-  return Check();
-}
-
-absl::Status NpyWriter::Check() const {
-  if (file_) return absl::OkStatus();
-  return InputError(path_, absl::StrCat("cannot be written: ", std::strerror(errno)));
+  file_.stream().seekp(0);
+  file_.stream() << Header(cols_ == 0 ? 0 : elements_ / cols_, cols_);
+  CLIENT_RETURN_IF_ERROR(file_.Check());
+  return file_.Close();
 }
 
 absl::Status WriteNpy(const std::string& path, FloatMatrixView matrix) {
   CLIENT_ASSIGN_OR_RETURN(NpyWriter writer, NpyWriter::Create(path, matrix.cols));
   CLIENT_RETURN_IF_ERROR(writer.Write(matrix.data));
-  return writer.Finish();
+  CLIENT_RETURN_IF_ERROR(writer.Finish());
+  return writer.Publish();
 }
 
 }  // namespace softlookup::tool

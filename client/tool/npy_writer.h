@@ -2,19 +2,19 @@
 #define SOFTLOOKUP_CLIENT_TOOL_NPY_WRITER_H_
 
 #include <cstdint>
-#include <fstream>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/tool/replaced_file.h"
 #include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
 
-// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row. Finish() writes
-// the header, because only then the number of rows is known. Before, the file is not a valid array.
-// Errors are InputErrors.
+// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row, to a ReplacedFile:
+// an older file stays until Publish(). Errors are InputErrors.
 class NpyWriter {
  public:
   static absl::StatusOr<NpyWriter> Create(const std::string& path, std::uint32_t cols);
@@ -22,17 +22,18 @@ class NpyWriter {
   // Appends rows: [n x cols] for any n.
   absl::Status Write(absl::Span<const float> rows);
 
-  // Writes the header and closes the file. Call this once, after the last Write().
+  // Writes the header, because only now the number of rows is known, and closes the file. Call this
+  // once, after the last Write().
   absl::Status Finish();
+  // Puts the file into its place. Call this once, after Finish().
+  absl::Status Publish() { return file_.Publish(); }
 
  private:
-  NpyWriter(std::string path, std::uint32_t cols);
-  absl::Status Check() const;
+  NpyWriter(ReplacedFile file, std::uint32_t cols) : file_(std::move(file)), cols_(cols) {}
 
-  std::string path_;
+  ReplacedFile file_;
   std::uint32_t cols_;
   std::uint64_t elements_ = 0;
-  std::ofstream file_;
 };
 
 // Writes `matrix` to `path` as an array in the format of NpyWriter. Errors are InputErrors.

@@ -222,46 +222,40 @@ absl::Status RowTags::TooShort(const ByteSource& source, std::string_view tags) 
 absl::StatusOr<RowTagsWriter> RowTagsWriter::Create(const std::string& ids_path,
                                                     const std::string& labels_path) {
   RowTagsWriter writer;
-  CLIENT_ASSIGN_OR_RETURN(writer.ids_, Open(ids_path));
-  CLIENT_ASSIGN_OR_RETURN(writer.labels_, Open(labels_path));
+  if (!ids_path.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(writer.ids_, ReplacedFile::Create(ids_path));
+  }
+  if (!labels_path.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(writer.labels_, ReplacedFile::Create(labels_path));
+  }
   return writer;
 }
 
 absl::Status RowTagsWriter::Write(const v1::Row& row) {
   errno = 0;
   if (ids_.has_value()) {
-    ids_->stream << (row.has_id() ? absl::StrCat(row.id()) : kNoId) << "\n";
-    CLIENT_RETURN_IF_ERROR(Check(*ids_));
+    ids_->stream() << (row.has_id() ? absl::StrCat(row.id()) : kNoId) << "\n";
+    CLIENT_RETURN_IF_ERROR(ids_->Check());
   }
   if (labels_.has_value()) {
-    labels_->stream << LabelsText({row.labels().begin(), row.labels().end()});
-    labels_->stream << "\n";
-    CLIENT_RETURN_IF_ERROR(Check(*labels_));
+    labels_->stream() << LabelsText({row.labels().begin(), row.labels().end()}) << "\n";
+    CLIENT_RETURN_IF_ERROR(labels_->Check());
   }
   return absl::OkStatus();
 }
 
 absl::Status RowTagsWriter::Finish() {
-  errno = 0;
   for (auto* file : {&ids_, &labels_}) {
-    if (!file->has_value()) continue;
-    (*file)->stream.close();
-    CLIENT_RETURN_IF_ERROR(Check(**file));
+    if (file->has_value()) CLIENT_RETURN_IF_ERROR((*file)->Close());
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<RowTagsWriter::File>> RowTagsWriter::Open(const std::string& path) {
-  if (path.empty()) return std::nullopt;
-  errno = 0;
-  File file = {path, std::ofstream(path, std::ios::binary)};
-  CLIENT_RETURN_IF_ERROR(Check(file));
-  return file;
-}
-
-absl::Status RowTagsWriter::Check(const File& file) {
-  if (file.stream) return absl::OkStatus();
-  return InputError(file.path, absl::StrCat("cannot be written: ", std::strerror(errno)));
+absl::Status RowTagsWriter::Publish() {
+  for (auto* file : {&ids_, &labels_}) {
+    if (file->has_value()) CLIENT_RETURN_IF_ERROR((*file)->Publish());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace softlookup::tool

@@ -2,7 +2,6 @@
 #define SOFTLOOKUP_CLIENT_TOOL_ROW_TAGS_H_
 
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/tool/byte_source.h"
+#include "client/tool/replaced_file.h"
 #include "softlookup/v1/row.pb.h"
 
 namespace softlookup::tool {
@@ -69,7 +69,8 @@ absl::Status CheckTagCounts(const std::string& ids_path, const std::string& labe
 // Returns `rows` without its first `count` rows. `rows` must have more than `count`.
 v1::AppendRequest WithoutFirstRows(const v1::AppendRequest& rows, std::uint32_t count);
 
-// Writes ids and labels of rows to files from which RowTags reads the same. Errors are InputErrors.
+// Writes ids and labels of rows to files from which RowTags reads the same. They are ReplacedFiles:
+// older files stay until Publish(). Errors are InputErrors.
 class RowTagsWriter {
  public:
   // An empty path means no ids, or no labels.
@@ -80,18 +81,12 @@ class RowTagsWriter {
 
   // Closes the files. Call this once, after the last Write().
   absl::Status Finish();
+  // Puts the files into their places. Call this once, after Finish().
+  absl::Status Publish();
 
  private:
-  struct File {
-    std::string path;
-    std::ofstream stream;
-  };
-
-  static absl::StatusOr<std::optional<File>> Open(const std::string& path);
-  static absl::Status Check(const File& file);
-
-  std::optional<File> ids_;
-  std::optional<File> labels_;
+  std::optional<ReplacedFile> ids_;
+  std::optional<ReplacedFile> labels_;
 };
 
 }  // namespace softlookup::tool

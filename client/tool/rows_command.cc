@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,11 +18,13 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/filter_flags.h"
+#include "client/tool/interrupt.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_printer.h"
 #include "client/tool/row_tags.h"
 #include "client/tool/validators.h"
 #include "client/tool/whole_store.h"
+#include "softlookup/canceller.h"
 
 namespace softlookup::tool {
 namespace {
@@ -117,13 +120,18 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   options.read_mask = {"key", "value"};
   if (!flags.ids.empty()) options.read_mask.push_back("id");
   if (!flags.labels.empty()) options.read_mask.push_back("labels");
+  // A signal ends the command before the files are in their places.
+  const InterruptGuard interrupt;
+  Canceller canceller;
+  options.canceller = &canceller;
+  std::optional<InterruptAction> cut(std::in_place, [&canceller] { canceller.Cancel(); });
   std::uint64_t row_count = 0;
   std::uint64_t revision = 0;
   absl::Status written;
   // With a filter, the number of rows is not known before they are read.
   output::WorkProgress progress(
       "row", flags.filter.any() ? std::nullopt : std::optional(store.live_row_count()));
-  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(client.ReadRows(
+  const absl::Status read = client.ReadRows(
       flags.store, flags.filter.ToProto(),
       [&](const v1::ReadRowsResponse& page) {
         revision = page.revision();
@@ -137,12 +145,20 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
         progress.Update(row_count);
         return true;
       },
-      options)));
+      options);
+  cut.reset();
   progress.Clear();
+  if (interrupt.interrupted()) {
+    return absl::CancelledError("interrupted; no file is written, and none is changed");
+  }
+  CLIENT_RETURN_IF_ERROR(AfterAnAnswer(read));
   CLIENT_RETURN_IF_ERROR(written);
   CLIENT_RETURN_IF_ERROR(tags.Finish());
   CLIENT_RETURN_IF_ERROR(keys.Finish());
   CLIENT_RETURN_IF_ERROR(values.Finish());
+  CLIENT_RETURN_IF_ERROR(keys.Publish());
+  CLIENT_RETURN_IF_ERROR(values.Publish());
+  CLIENT_RETURN_IF_ERROR(tags.Publish());
   if (row_count == 0) *session.err << flags.filter.NoRowNote(flags.store);
   if (session.json) {
     PrintJson({{"store", flags.store}, {"rows", row_count}, {"revision", revision}}, session.out);
@@ -183,7 +199,8 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   CLI::App* rows = app->add_subcommand("rows", "Show the rows of a store");
   rows->add_option("STORE", rows_flags->store, "Name of the store")->required();
   AddFilterFlags(rows, &rows_flags->filter);
-  rows->add_option("--fields", rows_flags->fields, "Fields of each row to show (default: all)")
+  rows->add_option("--fields", rows_flags->fields,
+                   "Fields of each row to show (default: all that fit)")
       ->type_name("FIELD,...")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -197,8 +214,8 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   CLI::App* exporter = app->add_subcommand("export", "Write the rows of a store to files");
   exporter->footer(
       "Writes the rows of one snapshot, in position order, with exactly the bits that the store\n"
-      "keeps. `import` and `append` read these files. Until the last row is written, the files of\n"
-      "keys and values are not valid .npy files.");
+      "keeps. `import` and `append` read these files. Older files of these names stay as they are\n"
+      "until every row is written; a command that fails or is interrupted leaves them.");
   exporter->add_option("STORE", export_flags->store, "Name of the store")->required();
   exporter->add_option("--keys", export_flags->keys, "File to write keys to, one per row")
       ->type_name("FILE.npy")

@@ -116,19 +116,6 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
   return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-// Returns the path that the link `path` leads to, even if no file is there. Returns `path` if it is
-// not a link.
-std::string FollowLinks(std::string path) {
-  constexpr int kLinksMax = 40;  // As many as Linux follows.
-  for (int link = 0; link < kLinksMax; ++link) {
-    std::error_code error;
-    const fs::path target = fs::read_symlink(path, error);
-    if (error) break;
-    path = (fs::path(path).parent_path() / target).string();
-  }
-  return path;
-}
-
 // Makes a new file, has `write` fill it, and syncs it. If writing or syncing fails, removes the
 // file.
 absl::Status Create(const std::string& path, mode_t mode,
@@ -167,6 +154,17 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   file.close();
   if (!file) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
   return absl::OkStatus();
+}
+
+std::string FollowLinks(std::string path) {
+  constexpr int kLinksMax = 40;  // As many as Linux follows.
+  for (int link = 0; link < kLinksMax; ++link) {
+    std::error_code error;
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = (fs::path(path).parent_path() / target).string();
+  }
+  return path;
 }
 
 absl::Status CheckWritable(const std::string& path) {

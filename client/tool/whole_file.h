@@ -44,6 +44,10 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes);
 // pipe, because writing to it may wait for ever, but accepts one in /dev, such as /dev/stdout.
 absl::Status CheckWritable(const std::string& path);
 
+// Returns the path that the link `path` leads to, even if no file is there. Returns `path` if it is
+// not a link.
+std::string FollowLinks(std::string path);
+
 // Reads the file at `path` and passes its bytes to `take`, part by part.
 absl::Status ReadFile(const std::string& path, absl::FunctionRef<void(std::string_view)> take);
 

@@ -161,8 +161,9 @@ BlockChoice ChooseBlocks(
   };
   const double margin = MarginOf(plan, goal, RowCount(blocks));
   double cut = goal.threshold.none_below;
-  // LikelyMax is at least tries[0].likely, below. If not even a cut made of LikelyMax skips enough,
-  // one made of tries[0].likely does not, either. NearestBlocks then need not be called.
+  // A higher cut skips more blocks. LikelyMax returns an upper bound on the `likely` of all blocks.
+  // If the cut that follows from this bound skips too few, so does the lower cut that follows from
+  // tries[0].likely below. NearestBlocks then need not be called.
   if (goal.ranks != LookGoal::kAllRanks &&
       !skips_enough(std::max(cut, LikelyMax(highest) - margin))) {
     return choice;

@@ -19,11 +19,12 @@ namespace softlookup {
 // first of two looks at the rows. The second look (second_look.h) scans these panels, and for some
 // head queries whole blocks that have many of them.
 //
-// BeginLooks says which head queries have a look. BlockLook finds the blocks that a look can skip.
-// For a look that skips none, SampleLook bounds the panels of a few blocks, and ends the look if it
-// would not save time. PanelLook bounds the panels of all blocks that a look does not skip, and
-// chooses the panels that can matter. These classes read balls and sketches of the keys, and hardly
-// any key. docs/decisions/0021-two-looks.md has the proof.
+// BeginLooks decides which head queries get a look. BlockLook finds the blocks that a look can
+// skip. If a look can skip no block, SampleLook bounds the logits in every 16th block's panels, and
+// ends the look if it is not likely to save time. PanelLook bounds the logits of all panels in
+// blocks that are not skipped, and chooses the panels that can matter. It ends a look that leaves
+// too many. These classes read balls and sketches of the keys, and hardly any key.
+// docs/decisions/0021-two-looks.md has the proof.
 //
 // Whether a head query has a look, and which panels remain, depends only on the query and its
 // task's options and blocks. Other queries and threads make no difference.

@@ -55,8 +55,8 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
 }
 
 double KeptPartMax(const LookGoal& goal) {
-  // If values are added up and rows are ranked, all panels that remain are scored in float64. So
-  // fewer of them may remain.
+  // If values are added up and rows are ranked, the second look scores all remaining panels in
+  // float64, which is slow. So it pays only if fewer panels remain.
   constexpr double kKeptPartMax = 0.5;
   return goal.sums_values && goal.ranks > 0 ? kFinePartMax : kKeptPartMax;
 }
@@ -125,8 +125,9 @@ bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
   }
   // Most rows are likely to have logits near the middle of the range. For products, that is the
   // logit of a key at a right angle to the query. A look pays only if such rows can be left out
-  // beside the best rows. So row_count rows of the middle logit have to weigh less than that part
-  // of kBestPart * row_count rows of the highest logit.
+  // beside the best ones. Assume that kBestPart of the rows have the highest logit. Then row_count
+  // rows of the middle logit have to weigh less than LookBudget::panels times the weight of
+  // kBestPart * row_count rows of the highest logit.
   const double middle = std::midpoint(range.lowest, range.highest);
   return middle < range.highest + ln_part + std::log(kBestPart);
 }

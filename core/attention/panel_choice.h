@@ -27,13 +27,15 @@ struct MassChoice {
   double mass = 0;        // A lower bound on the mass of all rows.
 };
 
-// Chooses panels to scan. The rows of all other panels together have at most `part` of the mass of
-// all rows. `bounds` has an upper bound on the mass of each panel: 0 if none of its rows counts,
-// infinity if nothing is known. The mass of a panel must be at least `proved` times its bound.
-// `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
-// all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
-// are chosen in any case. `left_out` is an upper bound on the mass of rows that the caller has left
-// out already. It counts toward `part`.
+// Chooses panels to scan. The rows of all other panels, and the rows that the caller has left out
+// already, together have at most the fraction `part` of the mass of all rows.
+//
+// `bounds[p]` is an upper bound on the mass of panel p: 0 if none of its rows counts, infinity if
+// nothing is known. If the bound is finite and at least 2^-100, the mass of the panel must be at
+// least `proved` times the bound. `mass_known` is a lower bound on the mass of all rows.
+// `coarse_part` is the fraction of the mass of all rows that those chosen panels may have whose
+// bounds are below the result's fine_cut. Panels with bounds of at least `kept_mass` are chosen in
+// any case. `left_out` is an upper bound on the mass of the rows that the caller has left out.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
                         double kept_mass = std::numeric_limits<double>::infinity(),

@@ -31,9 +31,10 @@ class PanelLook {
   // sample are included.
   const std::vector<std::int64_t>& blocks() const { return read_blocks_; }
 
-  // Bounds the panels of blocks()[begin, end) for the tiles [tile_begin, tile_end). Tiles that
-  // weigh all rows look at the sample's blocks again, because masses need the reference that the
-  // sample gives. Calls for different tiles or blocks may run at the same time.
+  // Bounds the panels of blocks()[begin, end) for the tiles [tile_begin, tile_end). Begin() has
+  // copied the bounds of the sample's blocks, if the tile's looks have a sample. A tile that weighs
+  // all rows bounds these blocks again, because masses need a reference that is known only after
+  // the sample. Calls for different tiles or blocks may run at the same time.
   void LookAt(std::int64_t begin, std::int64_t end, std::int64_t tile_begin, std::int64_t tile_end);
   // Call this for each tile once all of blocks() are looked at. Decides which of the tile's looks
   // continue, and chooses their candidates. All rows are scanned for the others. Calls for

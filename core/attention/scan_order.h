@@ -23,9 +23,9 @@ struct TileScan {
   bool is_first_of_block = true;  // As in ScanOrder.
 };
 
-// Returns what the scan has to know about the scans around it: what to prefetch for itself, and
-// what for the next ones. The head queries of the tile must scan all rows, and their tasks must
-// have the block.
+// Returns what the scan has to know about the scans around it: whether it is the first of its
+// block, and what to prefetch, if anything, for itself and for the next scans. The head queries of
+// the tile must have no Candidates in `round`, and their tasks must have the block.
 ScanOrder ScanOrderOf(const TileScan& scan, const AlignedBlocks& blocks, const RoundWork& work,
                       const HeadQueryRound& round);
 

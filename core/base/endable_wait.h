@@ -22,8 +22,8 @@ class EndableWait {
 
   // Registers `callback`. End() runs `callback` once, with the status that ends the wait. If End()
   // was called before, OnEnd() itself runs `callback`. EndableWait does not learn when the event
-  // comes, so `callback` may run even after the event. A second callback replaces the first, and
-  // the first never runs.
+  // comes, so `callback` may run even after the event. If OnEnd() is called again before End(), the
+  // new callback replaces the old one, which never runs.
   void OnEnd(absl::AnyInvocable<void(absl::Status)> callback);
 
  private:

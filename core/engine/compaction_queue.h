@@ -42,8 +42,9 @@ class CompactionQueue {
 
   absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
-  // The numbers of the queued stores, in their order, and the stores by number. A store that is
-  // renamed meanwhile keeps its number but becomes another Store.
+  // The numbers of the queued stores, in their order, and the stores by number. A rename keeps a
+  // store's number but makes another Store object. Add() then replaces the object here, and the
+  // store keeps its place.
   std::deque<std::uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::uint64_t, std::weak_ptr<Store>> stores_ ABSL_GUARDED_BY(mutex_);
 };

@@ -8,7 +8,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/appender.h"
@@ -24,6 +26,9 @@ namespace {
 // Maximum number of blocks in a run. One write compacts a run. Other writes wait for it, and the
 // log rewrites what is left of these blocks in one batch.
 constexpr std::int64_t kBlocksPerRun = 16;
+// Longest rest after a run. A run that took longer has mostly waited for the disk, and the call can
+// be cancelled only between two runs.
+constexpr absl::Duration kRestMax = absl::Milliseconds(100);
 // How long a caller should wait if the store is being compacted.
 constexpr absl::Duration kCompactionRetryDelay = absl::Seconds(5);
 
@@ -203,6 +208,7 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
   CompactionResult result;
   for (const BlockRun& run : runs) {
     SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
+    const absl::Time begin = clock_.Now();
     std::vector<RowSpan> spans;
     if (records) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(spans, records->Take(run));
@@ -214,6 +220,7 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
     if (request.dropped_rows != nullptr) *request.dropped_rows += dropped_rows;
     stores_.totals.AddDroppedRows(outcome.dropped_rows);
     has_dropped_rows = has_dropped_rows || outcome.dropped_rows > 0;
+    if (&run != &runs.back()) RestAfterRun(begin);
   }
   result.store = store->info();
   return result;
@@ -248,6 +255,14 @@ absl::StatusOr<CompactOutcome> Compactor::Commit(const std::shared_ptr<Store>& s
   answered.WaitForNotification();
   if (outcome.ok()) outcome->snapshot = nullptr;  // It would keep the rows that later runs drop.
   return outcome;
+}
+
+void Compactor::RestAfterRun(absl::Time begin) const {
+  const absl::Time end = clock_.Now();
+  const bool never = false;
+  absl::Mutex mutex;
+  absl::MutexLock lock(&mutex);
+  clock_.AwaitUntil(mutex, absl::Condition(&never), end + std::min(end - begin, kRestMax));
 }
 
 }  // namespace softlookup

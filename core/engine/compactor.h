@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/cancellation.h"
+#include "core/base/clock.h"
 #include "core/engine/committer.h"
 #include "core/engine/counted_stores.h"
 #include "core/engine/put_records.h"
@@ -30,8 +31,9 @@ struct BlockRun {
 class Compactor {
  public:
   // `log` is null if nothing outlives the process. The arguments must outlive this object.
-  Compactor(CountedStores& stores, const CommitLog* log, Committer& committer)
-      : stores_(stores), log_(log), committer_(committer) {}
+  Compactor(CountedStores& stores, const CommitLog* log, Committer& committer,
+            const Clock& clock = Clock::Steady())
+      : stores_(stores), log_(log), committer_(committer), clock_(clock) {}
 
   // Does what Engine::CompactStore() says, to a store that is not damaged. Does not use
   // `request.store`.
@@ -48,10 +50,13 @@ class Compactor {
   // Compacts one run, in one write. The snapshot of the returned outcome is null.
   absl::StatusOr<CompactOutcome> Commit(const std::shared_ptr<Store>& store, BlockRun run,
                                         std::vector<RowSpan> spans);
+  // Waits as long as the run took that began at `begin`, so that lookups have the cores meanwhile.
+  void RestAfterRun(absl::Time begin) const;
 
   CountedStores& stores_;
   const CommitLog* const log_;
   Committer& committer_;
+  const Clock& clock_;
 
   absl::Mutex mutex_;
   // The numbers of the stores that are being compacted. The value is the store of this number if

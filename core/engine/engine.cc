@@ -50,10 +50,10 @@ class EngineOfStores final : public Engine {
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
               .ranking = {limits_.ranking_bytes_max, stores_.budget}},
         pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()),
+        lookups_(jobs_, scheduler_),
         scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_jobs_max,
                            .queue = {.queries_max = options.queries_per_pass_max,
                                      .wait_max = options.pass_wait_max}}),
-        lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_, Clock::Steady(),
                    options.observer),
@@ -122,14 +122,14 @@ class EngineOfStores final : public Engine {
   std::atomic<std::uint64_t> last_store_number_{0};
   JobContext jobs_;
 
-  // The order of these members matters: the last is destroyed first, and each destructor finishes
-  // the member's work in progress. That work needs members above it. The auto compactor's
-  // compactions and the appender's projections post to the committer. When the committer publishes
-  // a revision, the waker's one thread submits the lookups that waited for it to the scheduler. The
-  // scheduler runs jobs on the pool.
+  // The order of these members matters: the last is destroyed first, and each destructor ends the
+  // member's work in progress, or waits for it. That work may use only members above. The auto
+  // compactor's compactions and the appender's projections post to the committer. When the
+  // committer publishes a revision, the waker's one thread submits the lookups that waited for it
+  // to the scheduler. The scheduler runs jobs on the pool, and those of lookups count in lookups_.
   ForkJoinPool pool_;
+  Lookups lookups_;  // Its destructor does not use the scheduler.
   Scheduler scheduler_;
-  Lookups lookups_;
   ForkJoinPool waker_;
   Committer committer_;
   Appender appender_;

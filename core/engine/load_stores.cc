@@ -338,9 +338,10 @@ absl::Status WithRemedy(const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(
       status.code(),
-      absl::StrCat("what is left of deleted stores cannot be read: ", status.message(),
-                   "; to free it, export the stores and import them into a new data directory, or "
-                   "restore a backup"));
+      absl::StrCat(
+          "what is left of deleted stores cannot be read: ", status.message(),
+          "; to free it, make a backup and take each store from it into a server with a new "
+          "data directory, or restore a backup from before the damage"));
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ namespace {
 
 // Shortest time between two attempts to make the reserve.
 constexpr absl::Duration kReserveInterval = absl::Seconds(30);
+// With so much room, writes need not wait until what was deleted is freed.
+constexpr std::uint64_t kAmpleRoom = 4 * kRoomToReopen;
 // A write looks again whether there is room to compact tables once this time has passed, or tables
 // have changed.
 constexpr absl::Duration kRoomInterval = absl::Seconds(10);
@@ -94,9 +96,9 @@ rocksdb::Options LogDatabase::Options() const { return LogOptions(database_env_.
 void LogDatabase::UseDatabase(std::unique_ptr<rocksdb::DB> db) {
   db_ = std::move(db);
   if (on_full_disk_) {
-    reclaimer_->Attach(*db_, /*spare_bytes=*/0);
+    reclaimer_->Attach(*db_, Reclaimer::Disk::kFull, /*spare_bytes=*/0);
   } else {
-    reclaimer_->Attach(*db_, kRoomToReopen);
+    reclaimer_->Attach(*db_, Reclaimer::Disk::kHasRoom, kRoomToReopen);
     next_reserve_time_ = absl::InfinitePast();
     MakeReserve();
   }
@@ -181,8 +183,8 @@ absl::Status LogDatabase::WriteToOpen(rocksdb::WriteBatch& changes, Sync sync) {
 
 absl::Status LogDatabase::WriteOnFullDisk(rocksdb::WriteBatch& changes) {
   absl::Status status = failure_.status();
-  // The first attempt opens the database, unless it is open for this already and nothing has failed
-  // in it since. The second one always opens it.
+  // The first attempt opens the database, unless it is open for writes on a full disk already, and
+  // nothing has failed in it since. The second one always opens it.
   for (int attempt = 0; attempt < 2 && failure_.is_full_disk() && !sync_has_failed_; ++attempt) {
     if (attempt > 0 || !on_full_disk_ || !errors_->first().ok()) {
       if (!mutex_.TryLock()) return status;  // Another thread copies or reads the database.
@@ -218,6 +220,11 @@ LogFailure::Room LogDatabase::RoomNow() const {
 void LogDatabase::ReopenIfThereIsRoom() {
   const LogFailure::Room room = RoomNow();
   if (room.free_bytes < room.needed_bytes) return failure_.OnTooLittleRoom(room);
+  // Where room is scarce, what was deleted is freed first. Otherwise new writes would take the room
+  // that freeing it needs.
+  if (on_full_disk_ && room.free_bytes < kAmpleRoom && reclaimer_->IsFreeing(room.free_bytes)) {
+    return failure_.OnTooLittleRoom(room);
+  }
   if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
   Reopen(/*on_full_disk=*/false);
   mutex_.Unlock();

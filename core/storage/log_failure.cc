@@ -51,7 +51,10 @@ void LogFailure::OnTooLittleRoom(const Room& room) {
                    " MB are free, and ", rounded_up(room.needed_bytes),
                    " MB are needed to take writes "
                    "again; ");
-  if (room.needed_to_reclaim_bytes > 0) {
+  if (room.needed_to_reclaim_bytes > 0 && room.free_bytes >= room.needed_to_reclaim_bytes) {
+    absl::StrAppend(&text, "some ", rounded_up(room.deleted_bytes),
+                    " MB of deleted stores are freed first; ");
+  } else if (room.needed_to_reclaim_bytes > 0) {
     absl::StrAppend(&text, "some ", rounded_up(room.deleted_bytes),
                     " MB of deleted stores are freed once some ",
                     rounded_up(room.needed_to_reclaim_bytes), " MB are free; ");

@@ -25,9 +25,9 @@ inline constexpr char kSyncedName[] = "SYNCED";
 inline constexpr char kReserveName[] = "RESERVE";
 
 inline constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
-// Maximum number of bytes of disk that opening the database again takes. RocksDB needs them for a
-// write buffer that it writes to a table, and for the next buffer. It also needs some for a new
-// write-ahead log and manifest.
+// Maximum number of bytes of disk that opening the database again takes, after a full disk ended
+// its writes. RocksDB writes what is in the write-ahead log to tables, which is up to two write
+// buffers. The rest is for a new write-ahead log and manifest.
 inline constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
 // RocksDB reads the records of a table in pieces of about this many bytes.

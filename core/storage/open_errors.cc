@@ -27,8 +27,8 @@ std::optional<uid_t> OwnerOf(const std::string& path) {
   return attributes.st_uid;
 }
 
-// Returns `directory` and the paths of the files in it, by name. The directory alone if it cannot
-// be read.
+// Returns `directory`, then the paths of what is in it, sorted. Returns `directory` alone if it
+// cannot be read.
 std::vector<std::string> PathsOf(const std::string& directory) {
   std::vector<std::string> paths = {directory};
   std::error_code error;

@@ -11,10 +11,12 @@
 
 namespace softlookup {
 
-Reclaimer::Reclaimer(rocksdb::Env& env, std::string directory, Flush flush)
+Reclaimer::Reclaimer(rocksdb::Env& env, std::string directory, Flush flush,
+                     absl::Duration room_interval)
     : env_(env),
       directory_(std::move(directory)),
       flush_(std::move(flush)),
+      room_interval_(room_interval),
       thread_([this] { Run(); }) {}
 
 Reclaimer::~Reclaimer() {
@@ -26,10 +28,11 @@ Reclaimer::~Reclaimer() {
   thread_.join();
 }
 
-void Reclaimer::Attach(rocksdb::DB& db, std::uint64_t spare_bytes) {
+void Reclaimer::Attach(rocksdb::DB& db, Disk disk, std::uint64_t spare_bytes) {
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_CHECK(db_ == nullptr);
   db_ = &db;
+  disk_ = disk;
   spare_bytes_ = spare_bytes;
   has_news_ = true;
 }
@@ -91,26 +94,43 @@ void Reclaimer::AwaitIdle() {
   mutex_.Await(absl::Condition(&is_idle));
 }
 
-void Reclaimer::Run() {
+bool Reclaimer::IsFreeing(std::uint64_t free_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (needed_bytes_ > 0 && free_bytes >= needed_bytes_) has_news_ = true;
+  return (has_news_ || is_working_) && (!added_.empty() || deleted_bytes_ > 0);
+}
+
+bool Reclaimer::AwaitWork() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || (db_ != nullptr && has_news_);
   };
+  if (needed_bytes_ == 0) {
+    mutex_.Await(absl::Condition(&has_work));
+    return true;
+  }
+  if (mutex_.AwaitWithTimeout(absl::Condition(&has_work), room_interval_)) return true;
+  return db_ != nullptr && FreeBytes(env_, directory_) >= needed_bytes_;
+}
+
+void Reclaimer::Run() {
   // Whether Free() ended for want of room, and nothing was deleted since. Without this, the thread
   // would fill the disk again and again: the log is opened anew after a full disk, and what is
   // deleted is still there.
   bool has_run_out_of_room = false;
   for (;;) {
     rocksdb::DB* db = nullptr;
+    Disk disk = Disk::kHasRoom;
     std::uint64_t spare_bytes = 0;
     bool may_compact = false;
     std::vector<KeyRange> added;
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(&has_work));
+      if (!AwaitWork()) continue;
       if (closed_) return;
       has_news_ = false;
       is_working_ = true;
       db = db_;
+      disk = disk_;
       spare_bytes = spare_bytes_;
       may_compact = may_compact_ && !has_found_damage_;
       added = std::exchange(added_, {});
@@ -122,7 +142,7 @@ void Reclaimer::Run() {
     needed_bytes_ = 0;
     // Free() may write tables of level 0. If they were not compacted, they would become ever more.
     if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
-      has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
+      has_run_out_of_room = Free(*db, disk, spare_bytes).IsNoSpace();
     }
     deleted_bytes_ = deleted_.bytes();
     absl::MutexLock lock(&mutex_);
@@ -130,9 +150,10 @@ void Reclaimer::Run() {
   }
 }
 
-rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::uint64_t spare_bytes) {
+rocksdb::Status Reclaimer::Free(rocksdb::DB& db, Disk disk, std::uint64_t spare_bytes) {
   const std::uint64_t buffers = BytesOfWriteBuffers(db);
-  const std::uint64_t worthwhile = std::max(kBytesMin, (BytesOfTables(db) + buffers) / 10);
+  const std::uint64_t tenth = (BytesOfTables(db) + buffers) / 10;
+  const std::uint64_t worthwhile = disk == Disk::kFull ? kBytesMin : std::max(kBytesMin, tenth);
   const auto has_room_for = [&](std::uint64_t bytes) {
     const std::uint64_t free = FreeBytes(env_, directory_);
     return free >= spare_bytes && free - spare_bytes >= bytes;

@@ -27,8 +27,9 @@ namespace softlookup {
 rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
                            bool& may_have_dropped);
 
-// Returns whether one of `ranges` has a record that is not deleted. Returns true if reading fails.
-// May have to read all deletions of ranges first.
+// Returns whether one of `ranges` has a record that is not deleted, in a table or in a write
+// buffer. Returns true if reading fails. May take long: RocksDB may first read every deletion of a
+// range in the database, also outside of `ranges`.
 bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
 
 // Returns those of `ranges` in which tables have records, deleted ones included. Reads about one

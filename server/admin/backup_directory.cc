@@ -124,8 +124,8 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path, const CancelToken* ca
   unsigned size = 0;
   ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
   if (!ok) return absl::InternalError("OpenSSL cannot compute a SHA-256");
-  // The server does not read the file again. So its pages leave the page cache, where they would
-  // push out the pages of other files.
+  // Hashing reads whole files, of which little is read again soon. So their pages leave the page
+  // cache, where they would push out those of other files. A restore reads what it needs again.
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
@@ -326,8 +326,17 @@ std::optional<Backup> BackupDirectory::Find(const std::string& name) const {
 
 absl::StatusOr<Backup> BackupDirectory::Get(const std::string& name) const {
   if (std::optional<Backup> backup = Find(name)) return *std::move(backup);
+  const fs::path manifest = fs::path(DirectoryOf(name)) / kManifestName;
+  if (access(manifest.c_str(), R_OK) != 0 && errno == EACCES) {
+    return MakeError(
+        reasons::kStorageFailed,
+        absl::StrCat("cannot read ", manifest.string(), ": ", LastError().message(),
+                     "; give it to uid ", geteuid(), ", the user that runs this process: chown -R ",
+                     geteuid(), " ", DirectoryOf(name)),
+        {{"backup", name}});
+  }
   std::error_code ignored;
-  if (fs::is_regular_file(fs::path(DirectoryOf(name)) / kManifestName, ignored)) {
+  if (fs::is_regular_file(manifest, ignored)) {
     return BackupDamaged(name, kManifestName, "cannot be read");
   }
   return MakeError(reasons::kBackupNotFound, absl::StrCat("There is no backup ", name),

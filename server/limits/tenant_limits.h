@@ -16,7 +16,7 @@
 
 namespace softlookup::server {
 
-// Refuses requests of a tenant that exceeds its rates of requests and rows. A tenant is a store's
+// Refuses requests of a tenant that exceeds its rate of requests or of rows. A tenant is a store's
 // name up to its first '/', or the whole name if it has none. What a tenant does not use is saved
 // up, but never more than a second's worth. Thread-safe.
 class TenantLimits {

@@ -7,8 +7,9 @@
 
 namespace softlookup::server {
 
-// Returns the trace id in the value of a `traceparent` header, which W3C Trace Context defines: 32
-// lowercase hexadecimal digits, as a view into `header`. Empty if `header` is malformed.
+// Returns the trace id in `header`, the value of a `traceparent` header as W3C Trace Context
+// defines it. The id is 32 lowercase hexadecimal digits, as a view into `header`. Empty if `header`
+// is malformed.
 absl::string_view TraceIdIn(absl::string_view header);
 
 // Returns the trace id that the caller sent, as a view into `context`. Empty if it sent no

@@ -15,8 +15,8 @@ class CallCounter {
   // A call is over.
   void OnEnd() { Add(-1); }
 
-  // Waits until there has been a time of length `quiet` without any call in progress. Gives up at
-  // `deadline`.
+  // Waits until no call has been in progress for a time of length `quiet`, which begins at the
+  // earliest now. Returns at `deadline` in any case.
   void WaitUntilQuiet(absl::Duration quiet, absl::Time deadline);
 
  private:

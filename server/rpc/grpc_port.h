@@ -25,8 +25,8 @@ struct ConnectionBounds {
   absl::Duration keepalive;
 };
 
-// The port of gRPC's clients: accepts their connections, passes them to gRPC, and keeps each of
-// them within bounds. Can cut a connection.
+// The port of gRPC's clients: accepts their connections, passes them to gRPC, and keeps their
+// number and each of them within bounds. Can cut a connection.
 class GrpcPort {
  public:
   explicit GrpcPort(const ConnectionBounds& bounds)

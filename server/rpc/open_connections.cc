@@ -86,8 +86,8 @@ bool OpenConnections::Cut(const std::string& peer) {
 
 bool OpenConnections::MayAdd() {
   if (connections_.size() < connections_max_) return true;
-  // Checking many connections takes long, so it is done only now and then. In between, no
-  // connection counts as closed.
+  // Checking many connections takes long, so it is done only now and then. Until the next check,
+  // connections that have closed still count as open.
   const absl::Time now = absl::Now();
   if (now < next_check_) return false;
   next_check_ = now + kCheckInterval;

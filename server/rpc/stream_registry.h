@@ -16,8 +16,9 @@ namespace softlookup::server {
 class DrainableStream {
  public:
   virtual ~DrainableStream() = default;
-  // Called when the server stops. Ends a stream once it has answered the messages that it has read.
-  // Ends a wait, a compaction or a restore soon. Does nothing if the call ends by itself.
+  // Called when the server stops. A stream of appends or lookups ends once it has answered the
+  // messages that it has read. Any other stream, a wait, a compaction and a restore end soon. Does
+  // nothing for a call that always ends by itself, such as ReadRows.
   virtual void Drain() = 0;
   // Ends the stream, the wait or the work if the caller no longer has the right to make the call.
   virtual void Recheck() = 0;

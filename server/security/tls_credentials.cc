@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <ctime>
 #include <utility>
@@ -74,12 +75,19 @@ absl::Status CheckTlsConfig(const TlsConfig& config) {
   return absl::OkStatus();
 }
 
-std::optional<std::string> ValidityWarning(const TlsConfig& config, absl::Time now) {
+std::optional<std::string> CertificateWarning(const TlsConfig& config, absl::Time now) {
   const Certificate certificate = FirstCertificate(config.certificate);
   if (certificate == nullptr) return std::nullopt;
   const absl::Time begin = TimeOf(X509_get0_notBefore(certificate.get()));
   const absl::Time end = TimeOf(X509_get0_notAfter(certificate.get()));
+  const bool is_for_servers =
+      X509_check_purpose(certificate.get(), X509_PURPOSE_SSL_SERVER, /*ca=*/0) == 1;
   ERR_clear_error();
+  if (!is_for_servers) {
+    return "--tls-certificate: is not for servers, so clients refuse it; its extended key usage, "
+           "if "
+           "it has one, must have serverAuth";
+  }
   if (now < begin) {
     return absl::StrCat("--tls-certificate: is valid only from ", DateOf(begin),
                         " on, so clients refuse it; is this machine's clock right?");

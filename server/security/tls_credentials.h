@@ -30,9 +30,10 @@ struct TlsConfig {
 // checked. The message says what is wrong.
 absl::Status CheckTlsConfig(const TlsConfig& config);
 
-// Returns a sentence for the operator if the server's certificate is not valid yet at `now`, or not
-// any more. `config` must have passed CheckTlsConfig(). Clients refuse such a certificate.
-std::optional<std::string> ValidityWarning(const TlsConfig& config, absl::Time now);
+// Returns a sentence for the operator if clients refuse the server's certificate: at `now` it is
+// not valid yet, or not any more, or it is not for servers. `config` must have passed
+// CheckTlsConfig().
+std::optional<std::string> CertificateWarning(const TlsConfig& config, absl::Time now);
 
 // Returns when the server's certificate expires. `config` must have passed CheckTlsConfig().
 absl::Time CertificateEnd(const TlsConfig& config);

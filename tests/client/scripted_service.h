@@ -18,7 +18,9 @@
 namespace softlookup::testing {
 
 // A real gRPC server on 127.0.0.1 whose answers the test writes. A method without a handler fails
-// with UNIMPLEMENTED. Handlers are set before the first call and run on gRPC's threads.
+// with UNIMPLEMENTED. Handlers are set before the first call and run on gRPC's threads. One may
+// still run when its client has given up, until ~ScriptedService() returns: what it refers to is
+// declared before the service.
 class ScriptedService final : public v1::SoftLookup::Service {
  public:
   template <typename Request, typename Response>

@@ -1,6 +1,6 @@
-// The console in a real browser:  node console_test.mjs SERVER TOOL WORK_DIRECTORY
+// The console in a real browser:  node console_test.mjs SERVER TOOL WORK_DIRECTORY CASES...
 //
-// Opens each view, uses it and reads it back. With SOFTLOOKUP_SHOTS=DIRECTORY, leaves pictures of all
+// CASES are names of *_cases.mjs. Opens the views, uses them and reads them back. With SOFTLOOKUP_SHOTS=DIRECTORY, leaves pictures of all
 // views there. Prints figures, and no verdict depends on them.
 import { after, before } from 'node:test';
 import { open, workspace } from './driver.mjs';
@@ -8,10 +8,5 @@ import { open, workspace } from './driver.mjs';
 before(open);
 after(() => workspace.close());
 
-// In this order: the first lets the browser in, and the last looks back at all.
-await import('./store_cases.mjs');
-await import('./ask_cases.mjs');
-await import('./heat_map_cases.mjs');
-await import('./memory_cases.mjs');
-await import('./page_cases.mjs');
-await import('./stranger_cases.mjs');
+// The first lets the browser in, and the last looks back at all.
+for (const name of ['link', ...process.argv.slice(5), 'stranger']) await import(`./${name}_cases.mjs`);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { kHostile, makeStore } from './rows.mjs';
 import { Workspace } from './workspace.mjs';
 
-const [serverBinary, toolBinary, work] = process.argv.slice(2).map((file) => path.resolve(file));
+const [serverBinary, toolBinary, work] = process.argv.slice(2, 5).map((file) => path.resolve(file));
 export const workspace = new Workspace({ serverBinary, toolBinary, work });
 /** The addresses that pages asked, and what their logs say of errors. */
 export const requests = [];

@@ -1,17 +1,19 @@
 #!/usr/bin/python3
-"""Do the commands that pages print work as they stand?  pages_test.py SERVER ROOT TOOL [PAGE...]
+"""Do the commands that pages print work as they stand?  pages_test.py SERVER ROOT TOOL [--part K/N | PAGE...]
 
 Gives every command of README.md and of docs/*.md to a shell, in the order of the page, in an empty directory and beside
 a server of its own; then once more, in another directory and beside another server. What a console block shows below a
 command must be what it prints, and a picture of docs/images that the commands draw must be the picture that they draw.
 A block that is none of commands, or a command that cannot run here, stands in a list below with the reason.
 
-A page ends with its first command that fails. No command may take longer than SECONDS of page_terminal.py. The files and
-processes of the test are gone at its end, also if it fails or gets a SIGTERM.
+K/N is every Nth page, from the Kth on; the first part also runs the tests of this test. A page ends with its first
+command that fails. No command may take longer than SECONDS of page_terminal.py. The files and processes of the test are
+gone at its end, also if it fails or gets a SIGTERM.
 
 What is not as printed: the addresses and directories of SUBSTITUTES are those of the test, and load tests are short.
 Needs python3-numpy and openssl.
 """
+import argparse
 import glob
 import os
 import re
@@ -97,6 +99,36 @@ BEFORE = [
     ("README.md", "softlookup store create mine ", make_vectors),
     ("docs/security.md", "softlookup --server softlookup.example:7471 ", start_service),
 ]
+
+
+def all_pages():
+    return ["README.md", *sorted(os.path.relpath(path, PRODUCT.root)
+                                 for path in glob.glob(os.path.join(PRODUCT.root, "docs/*.md")))]
+
+
+def read_page(page):
+    with open(os.path.join(PRODUCT.root, page), encoding="utf-8") as file:
+        return file.read()
+
+
+def exceptions_of_block(page, block):
+    return [entry for entry in NO_COMMANDS if entry[0] == page and block.text.startswith(entry[1])]
+
+
+def exceptions_of_command(page, command):
+    return [entry for entry in NOT_RUN if entry[0] in ("", page) and re.match(entry[1], command.text)]
+
+
+class ExceptionsTest(unittest.TestCase):
+    def test_a_page_needs_each(self):
+        unneeded = NO_COMMANDS + NOT_RUN
+        for page in all_pages():
+            for block in blocks_of(read_page(page)):
+                needed = exceptions_of_block(page, block)
+                if not needed and block.language not in OTHER_LANGUAGES:
+                    needed = [entry for command in block.commands() for entry in exceptions_of_command(page, command)]
+                unneeded = [entry for entry in unneeded if entry not in needed]
+        self.assertEqual(unneeded, [])
 
 
 class BlocksTest(unittest.TestCase):
@@ -236,15 +268,11 @@ class PagesTest(unittest.TestCase):
     def run_block(self, terminal, page, block):
         if NEW_TERMINAL in block.before:
             terminal.begin()
-        no_commands = [entry for entry in NO_COMMANDS if entry[0] == page and block.text.startswith(entry[1])]
-        self.used.update(no_commands)
-        if no_commands or block.language in OTHER_LANGUAGES:
+        if exceptions_of_block(page, block) or block.language in OTHER_LANGUAGES:
             return
         self.assertIn(block.language, LANGUAGES)
         for command in block.commands():
-            not_run = [entry for entry in NOT_RUN if entry[0] in ("", page) and re.match(entry[1], command.text)]
-            self.used.update(not_run)
-            if not_run:
+            if exceptions_of_command(page, command):
                 continue
             try:
                 self.run_command(terminal, page, command)
@@ -270,28 +298,33 @@ class PagesTest(unittest.TestCase):
             self.assertTrue(are_like_pictures(one.read(), other.read()), f"the page's commands draw another {name}")
 
     def test_commands_work_as_printed_and_once_more(self):
-        pages = PAGES or ["README.md", *sorted(os.path.relpath(path, PRODUCT.root)
-                                               for path in glob.glob(os.path.join(PRODUCT.root, "docs/*.md")))]
-        self.used, self.end, whole = set(), time.monotonic() + PAGES_SECONDS, []
-        for page in pages:
-            with open(os.path.join(PRODUCT.root, page), encoding="utf-8") as file:
-                text = file.read()
+        self.end = time.monotonic() + PAGES_SECONDS
+        for page in PAGES:
+            text = read_page(page)
             with self.subTest(page):
                 for _ in range(2):
                     self.run_page(page, text)
-                whole.append(page)
-        if not PAGES and whole == pages:
-            self.assertEqual([entry for entry in NO_COMMANDS + NOT_RUN if entry not in self.used], [],
-                             "exceptions that no page needs")
 
 
-if __name__ == "__main__":
-    PRODUCT = Product(*(os.path.abspath(path) for path in sys.argv[1:4]))
-    PAGES = sys.argv[4:]
+def main():
+    global PRODUCT, PAGES
+    parser = argparse.ArgumentParser(description="Do the commands that pages print work as they stand?")
+    parser.add_argument("product", nargs=3, metavar=("SERVER", "ROOT", "TOOL"), type=os.path.abspath)
+    parser.add_argument("pages", nargs="*", metavar="PAGE")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="every Nth page, from the Kth on")
+    options = parser.parse_args()
+    number, count = map(int, options.part.split("/"))
+    PRODUCT = Product(*options.product)
+    PAGES = options.pages or all_pages()[number - 1::count]
+    chosen = "PagesTest" if options.pages or number > 1 else None  # Else also the tests of this test.
     page_terminal.adopt_orphans()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # So that it ends as by Ctrl-C, and in good order.
     with tempfile.TemporaryDirectory() as tempfile.tempdir:
         try:
-            unittest.main(argv=sys.argv[:1])
+            unittest.main(argv=sys.argv[:1], defaultTest=chosen)
         finally:
             page_terminal.end_children()
+
+
+if __name__ == "__main__":
+    main()

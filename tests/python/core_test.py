@@ -133,6 +133,13 @@ class AppendsTest(unittest.TestCase):
         )
         self.assertEqual(wide.cuts()[0], (0, 8))  # 4 MiB.
 
+    def test_a_row_without_labels_may_be_written_as_in_a_file_or_in_python(self):
+        ones = np.ones((5, 1))
+        batch = self.batch(ones, ones, labels=["", None, [], "a", ("b", "c")])
+        [(data, _)] = batch.requests("s")
+        request = row_pb2.AppendRequest.FromString(data)
+        self.assertEqual([list(row.labels) for row in request.row_labels], [[], [], [], ["a"], ["b", "c"]])
+
     def test_wrong_arguments_are_named(self):
         ok = np.zeros((2, 1))
         for fields, field in (
@@ -349,6 +356,11 @@ class StoresTest(unittest.TestCase):
         good = (spec("a", "average"), spec("b", "decayed_sum", 0.5), spec("c", "gated", gate=gate))
         self.create(good)
 
+    def test_labels_of_a_store_are_a_dict(self):
+        for labels in (["a"], "a", 1):
+            with self.subTest(labels), self.assertRaisesRegex(ValueError, "a dict of texts"):
+                next(stores.update("s", None, None, labels, None, None))
+
 
 class SettingsTest(unittest.TestCase):
     def test_addresses(self):
@@ -364,6 +376,7 @@ class SettingsTest(unittest.TestCase):
             "http://a:1",
             "a b:1",
             "a:1\n",
+            7471,
         ):
             with self.subTest(address), self.assertRaisesRegex(ValueError, "server address"):
                 settings.check_address(address)

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,6 +88,23 @@ TEST(ConfigMistakeTest, IsAValueWhoseQuoteIsNotClosed) {
 TEST(WithPlaceTest, HasNoCharacterThatATerminalObeys) {
   const CLI::App app;
   EXPECT_EQ(WithPlace(app, {}, "--threads: \x1b[2J"), "--threads: \\x1b[2J");
+}
+
+TEST(OverriddenSettingsTest, AreTheLinesWhoseFlagsTheEnvironmentSets) {
+  const TemporaryFile file("server.conf", "threads=2\n# a comment\nmax-queries=8\n");
+  CLI::App app;
+  int threads = 0, queries = 0;
+  app.add_option("--threads", threads);
+  app.add_option("--max-queries", queries);
+  EXPECT_EQ(OverriddenSettings(app), std::vector<std::string>());
+  app.set_config("--config");
+  app.parse(std::vector<std::string>{file.path(), "--config"});
+  EXPECT_EQ(OverriddenSettings(app), std::vector<std::string>());
+  ::setenv("SOFTLOOKUP_MAX_QUERIES", "9", 1);
+  EXPECT_EQ(OverriddenSettings(app),
+            std::vector<std::string>{file.path() + ", line 3: max-queries has no effect: the "
+                                                   "environment sets SOFTLOOKUP_MAX_QUERIES"});
+  ::unsetenv("SOFTLOOKUP_MAX_QUERIES");
 }
 
 }  // namespace

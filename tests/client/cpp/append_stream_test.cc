@@ -106,8 +106,7 @@ TEST_F(AppendStreamTest, BlocksWhileTooManyRequestsAreUnacknowledged) {
     Ignore(stream);
     return grpc::Status::OK;
   };
-  AppendStream stream =
-      Open({.deadline = absl::Milliseconds(200), .unacknowledged_requests_max = 2});
+  AppendStream stream = Open({.deadline = absl::Seconds(3), .unacknowledged_requests_max = 2});
   EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
   EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
   // Returns only because the deadline ends the stream: without a window this would be sent.
@@ -138,8 +137,7 @@ TEST_F(AppendStreamTest, BlocksWhileTooManyBytesAreUnacknowledged) {
     Ignore(stream);
     return grpc::Status::OK;
   };
-  AppendStream stream =
-      Open({.deadline = absl::Milliseconds(200), .unacknowledged_bytes_max = 1000});
+  AppendStream stream = Open({.deadline = absl::Seconds(3), .unacknowledged_bytes_max = 1000});
   EXPECT_TRUE(stream.Append(Rows(100), Rows(1)).ok());
   EXPECT_TRUE(stream.Append(Rows(50), Rows(1)).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(stream.Append(Rows(100), Rows(1))));

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "tests/client/scripted_service.h"
 #include "tests/testing/closed_port.h"
@@ -297,7 +299,11 @@ TEST_F(ClientTest, AWeightThatIsNotFiniteIsAnError) {
 TEST_F(ClientTest, MatrixOfTheWrongSizeIsRefusedBeforeAnythingIsSent) {
   FailLookups({});
   const auto answer = Connect().Lookup("people", FloatMatrixView(queries_.data, 2, 2));
-  EXPECT_TRUE(absl::IsInvalidArgument(answer.status()));
+  EXPECT_EQ(answer.status(),
+            absl::InvalidArgumentError(absl::StrCat(
+                "queries: a 2 x 2 matrix needs 4 elements, not ", queries_.data.size())));
+  EXPECT_EQ(Connect().Append("people", {queries_.data, 2, 2}, queries_).status().message(),
+            absl::StrCat("keys: a 2 x 2 matrix needs 4 elements, not ", queries_.data.size()));
   EXPECT_EQ(calls_, 0u);
 }
 

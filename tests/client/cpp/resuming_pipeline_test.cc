@@ -208,8 +208,7 @@ TEST_F(ResumingAppendStreamTest, AppendBlocksWhileTheWindowIsFull) {
     Ignore(stream);
     return grpc::Status::OK;
   };
-  AppendStream stream =
-      *TryOpen({.deadline = absl::Milliseconds(200), .unacknowledged_requests_max = 2});
+  AppendStream stream = *TryOpen({.deadline = absl::Seconds(3), .unacknowledged_requests_max = 2});
   EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
   EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(stream.Append(Rows(1), Rows(1))));

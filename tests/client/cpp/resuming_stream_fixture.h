@@ -98,9 +98,10 @@ class ResumingAppendStreamTest : public AppendStreamTest {
 
   // Appends requests of two rows each, and finishes.
   absl::StatusOr<AppendSummary> Run(int requests, const AppendStreamOptions& options = {}) {
-    AppendStream stream = *TryOpen(options);
-    for (int i = 0; i < requests; ++i) stream.Append(Rows(2), Rows(2)).IgnoreError();
-    return stream.Finish();
+    absl::StatusOr<AppendStream> stream = TryOpen(options);
+    if (!stream.ok()) return stream.status();
+    for (int i = 0; i < requests; ++i) stream->Append(Rows(2), Rows(2)).IgnoreError();
+    return stream->Finish();
   }
 
   ClientOptions client_options_ = PatientOptions();

@@ -81,14 +81,15 @@ TEST(DelayBeforeRetryTest, OtherFailuresAreFinal) {
   }
 }
 
-// A channel that never connects. Counts how often somebody waits for it.
+// A channel whose state stays as it is. Counts how often somebody waits for it.
 class CountingChannel : public grpc::ChannelInterface {
  public:
   grpc_connectivity_state GetState(bool try_to_connect) override {
     tries_to_connect = try_to_connect;
-    return GRPC_CHANNEL_TRANSIENT_FAILURE;
+    return state;
   }
 
+  grpc_connectivity_state state = GRPC_CHANNEL_TRANSIENT_FAILURE;
   bool tries_to_connect = false;
   int waits = 0;
 
@@ -135,6 +136,31 @@ TEST(CallWithRetriesTest, ACallThatIsNotMadeAgainWaitsForAChannelThatHasFailed) 
       });
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(attempts, 1);
+}
+
+// Fails once, and then meets its deadline.
+absl::Status RefusedThenLate(CountingChannel& channel, Repeat repeat) {
+  int attempts = 0;
+  return CallWithRetries(channel, Options(), repeat, absl::InfiniteFuture(),
+                         [&](grpc::ClientContext*) {
+                           if (++attempts == 1) {
+                             return testing::DetailedStatus(grpc::StatusCode::UNAVAILABLE,
+                                                            "Connection refused", "LOADING");
+                           }
+                           return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "");
+                         });
+}
+
+TEST(CallWithRetriesTest, ADeadlineThatIsMetWithoutAConnectionIsGivenTheReasonBefore) {
+  CountingChannel channel;
+  for (const auto state : {GRPC_CHANNEL_CONNECTING, GRPC_CHANNEL_TRANSIENT_FAILURE}) {
+    channel.state = state;
+    EXPECT_EQ(RefusedThenLate(channel, Repeat::kSafe).message(), "Connection refused");
+    // The call may have been made, whatever the state is now.
+    EXPECT_TRUE(absl::IsDeadlineExceeded(RefusedThenLate(channel, Repeat::kUnsafe)));
+  }
+  channel.state = GRPC_CHANNEL_READY;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(RefusedThenLate(channel, Repeat::kSafe)));
 }
 
 // The server has not looked at it.

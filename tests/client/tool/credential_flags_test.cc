@@ -81,8 +81,8 @@ TEST_F(CredentialFlagsTest, ServersOwnPairPassesAServerThatAsksForACertificate) 
 TEST_F(CredentialFlagsTest, TokenComesFromAFile) {
   const TemporaryFile token("token", "abc\n"), other("token", "def\n");
   const Variable variable("SOFTLOOKUP_TOKEN_FILE", token.path());
-  ScriptedService service;
   std::string seen;
+  ScriptedService service;
   service.get_store = [&](grpc::ServerContext* context, const auto&, auto*) {
     const auto it = context->client_metadata().find("authorization");
     if (it != context->client_metadata().end()) seen.assign(it->second.data(), it->second.size());

@@ -280,7 +280,7 @@ TEST_F(ImportExportTest, RowsWhoseIdStoodEarlierInTheInputAreCounted) {
             "softlookup: 3 rows replaced earlier rows of the input, which had their ids\n");
   EXPECT_EQ(RunJson({"rows", "a"})["rows"].size(), 2u);
   EXPECT_EQ(Import("b", Join(flags, {"skip"})).notes,
-            "softlookup: 3 rows left out: earlier rows of the input have their ids\n");
+            "softlookup: 3 rows left out: earlier rows have their ids\n");
 
   const Arguments import = {"import",     "a",        "--append",    "--keys",
                             keys_.path(), "--values", values_.path()};
@@ -289,7 +289,12 @@ TEST_F(ImportExportTest, RowsWhoseIdStoodEarlierInTheInputAreCounted) {
   const TemporaryFile unlike("ids.txt", "1\n2\n3\n-\n-\n");
   const Outcome none = Run(Join(import, {"--ids", unlike.path(), "--on-conflict", "replace"}));
   EXPECT_EQ(none.error, "");
-  EXPECT_EQ(none.notes, "");  // Rows of the store were replaced, none of the input.
+  EXPECT_EQ(none.notes, "");
+  EXPECT_THAT(none.out, HasSubstr("\nreplaced 2 rows\n"));  // None of the input.
+  const auto json = RunJson(Join(import, {"--ids", unlike.path(), "--on-conflict", "skip"}));
+  EXPECT_EQ(json["left_out_rows"], 3);
+  EXPECT_EQ(json["rows"], 2);
+  EXPECT_FALSE(json.contains("replaced_rows"));
   EXPECT_FALSE(RunJson(import).contains("repeated_ids"));
 }
 
@@ -393,10 +398,13 @@ TEST_F(ImportExportTest, ExportRefusesFilesThatItCannotWrite) {
   EXPECT_EQ(same.exit_code, ExitCode::kUsage);
   EXPECT_EQ(same.error, "two of the options name the same file, " + files.ids.path());
   EXPECT_EQ(Run(Join(arrays, {"--ids", "-"})).exit_code, ExitCode::kUsage);
+  std::ofstream(files.keys.path()) << "old";
   const Outcome folder = Run(Join(arrays, {"--labels", "/no/such/folder/labels.txt"}));
   EXPECT_EQ(folder.exit_code, ExitCode::kInput);
   EXPECT_EQ(folder.error,
             "/no/such/folder/labels.txt: cannot be written: No such file or directory");
+  EXPECT_EQ(Run(Join(arrays, {"--end", "6"})).exit_code, ExitCode::kRefused);
+  EXPECT_EQ(files.keys.bytes(), "old");
 }
 
 }  // namespace

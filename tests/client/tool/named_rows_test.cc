@@ -99,7 +99,9 @@ TEST_F(NamedRowsTest, ABlankLineIsARowWithoutAName) {
   const std::vector<std::string> lookup = {"lookup", "glove",   "--query",
                                            "1,1",    "--names", gap.path()};
   const Outcome printed = Run(lookup);
-  EXPECT_EQ(printed.notes, "softlookup: " + gap.path() + " names 5 rows, but glove has 6\n");
+  EXPECT_EQ(printed.notes,
+            "softlookup: " + gap.path() +
+                " names 5 rows, but glove has 6: the rows after those have no name\n");
   const auto answer = RunJson(lookup);
   for (const auto& row : answer["answers"][0]["heads"][0]["weights"]) {
     const int position = row["position"];
@@ -129,12 +131,19 @@ TEST_F(NamedRowsTest, AFileThatNamesOtherRowsThanThereAreIsWarnedOf) {
   EXPECT_EQ(lookup("king\nqueen\napple").notes, "");
   EXPECT_EQ(lookup("king\nqueen\napple\n\n\n").notes, "");
   EXPECT_EQ(lookup("king\nqueen\n\n").notes, "");
-  EXPECT_EQ(lookup("king\nqueen\n").notes, "softlookup: FILE names 2 rows, but glove has 3\n");
+  EXPECT_EQ(lookup("king\nqueen\n").notes,
+            "softlookup: FILE names 2 rows, but glove has 3: the rows after those have no name\n");
   EXPECT_EQ(lookup("word\nking\nqueen\napple\n").notes,
-            "softlookup: FILE names 4 rows, but glove has 3\n");
-  const Outcome beyond = lookup("word\nking\nqueen\napple\n", "apple");
-  EXPECT_EQ(beyond.exit_code, ExitCode::kInput);
-  EXPECT_EQ(beyond.error, "FILE: names position 3 apple, but glove has 3 rows");
+            "softlookup: FILE names 4 rows, but glove has 3: it is of other rows, so names may be "
+            "wrong\n");
+  // The row of any name may be another.
+  for (const char* name : {"king", "apple"}) {
+    const Outcome other = lookup("word\nking\nqueen\napple\n", name);
+    EXPECT_EQ(other.exit_code, ExitCode::kInput);
+    EXPECT_EQ(other.error,
+              "FILE: names 4 rows, but glove has 3: it is of other rows; without --names, a name "
+              "is a row's label");
+  }
 }
 
 TEST_F(NamedRowsTest, ALookupSaysThatNoRowHasTheLabel) {

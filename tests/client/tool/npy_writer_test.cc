@@ -22,6 +22,7 @@ TEST(NpyWriterTest, RowsWrittenInPiecesAreReadBackWhole) {
   EXPECT_TRUE(writer->Write(std::vector<float>{1, 2}).ok());
   EXPECT_TRUE(writer->Write(std::vector<float>{3, 4, 5, 6}).ok());
   EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_TRUE(writer->Publish().ok());
   const auto matrix = ReadMatrix(file.path(), "", {2, "key_dim"});
   ASSERT_TRUE(matrix.ok()) << matrix.status();
   EXPECT_EQ(matrix->rows, 3u);
@@ -36,13 +37,16 @@ TEST(NpyWriterTest, NoRowsAreAnArrayOfNone) {
   EXPECT_EQ(matrix->rows, 0u);
 }
 
-TEST(NpyWriterTest, UnfinishedFileIsNoArray) {
+TEST(NpyWriterTest, AnOlderArrayStaysUntilTheNewOneIsPublished) {
   const TemporaryFile file("m.npy");
-  {
-    auto writer = NpyWriter::Create(file.path(), 1);
-    EXPECT_TRUE(writer->Write(std::vector<float>{1}).ok());
-  }
-  EXPECT_EQ(ExitCodeOf(ReadMatrix(file.path(), "", {1, "key_dim"}).status()), ExitCode::kInput);
+  ASSERT_TRUE(WriteNpy(file.path(), FloatMatrixView(std::vector<float>{7}, 1, 1)).ok());
+  const auto read = [&] { return ReadMatrix(file.path(), "", {1, "key_dim"})->data; };
+  auto writer = NpyWriter::Create(file.path(), 1);
+  EXPECT_TRUE(writer->Write(std::vector<float>{1}).ok());
+  EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_THAT(read(), ElementsAre(7));
+  EXPECT_TRUE(writer->Publish().ok());
+  EXPECT_THAT(read(), ElementsAre(1));
 }
 
 TEST(NpyWriterTest, FileThatCannotBeMadeIsAnInputError) {

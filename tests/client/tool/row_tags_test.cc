@@ -76,6 +76,7 @@ TEST(RowTagsWriterTest, WritesALineARow) {
   row.add_labels("a,b");
   EXPECT_TRUE(writer->Write(row).ok());
   EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_TRUE(writer->Publish().ok());
   EXPECT_EQ(BytesOf(ids), "7\n-\n0\n");
   EXPECT_EQ(BytesOf(labels), "red,very big\n\n\"a,b\"\n");
 }
@@ -116,6 +117,7 @@ TEST(RowTagsTest, EveryLabelIsReadBackAsItWasWritten) {
     EXPECT_TRUE(writer->Write(row).ok());
   }
   EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_TRUE(writer->Publish().ok());
   const auto read = ReadLabels(file.path(), static_cast<std::uint32_t>(rows.size()));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, rows);

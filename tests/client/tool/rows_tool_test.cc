@@ -173,14 +173,15 @@ TEST_F(RowsToolTest, ExportWritesEveryRowAndNothingIsLostOnTheWay) {
   EXPECT_THAT(ReadMatrix(values.path(), "", {1, "value_dim"})->data, ElementsAre(-0.0f, -1, -2));
 }
 
-TEST_F(RowsToolTest, ExportThatFailsLeavesNoArray) {
+TEST_F(RowsToolTest, ExportThatFailsLeavesTheFilesAsTheyWere) {
   FillPages();
   canned_.results = {{grpc::StatusCode::DATA_LOSS, "cut"}};
-  const TemporaryFile keys("k.npy");
-  const TemporaryFile values("v.npy");
+  const TemporaryFile keys("k.npy", "old keys");
+  const TemporaryFile values("v.npy", "old values");
   EXPECT_EQ(Run({"export", "people", "--keys", keys.path(), "--values", values.path()}).exit_code,
             ExitCode::kOther);
-  EXPECT_FALSE(ReadMatrix(keys.path(), "", {2, "key_dim"}).ok());
+  EXPECT_EQ(keys.bytes(), "old keys");
+  EXPECT_EQ(values.bytes(), "old values");
   EXPECT_EQ(Run({"export", "people", "--keys", "a.npy", "--values", "a.npy"}).exit_code,
             ExitCode::kUsage);
 }

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_TESTS_CLIENT_TOOL_TEMPORARY_FILE_H_
 
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "tests/testing/temporary_directory.h"
@@ -17,6 +18,11 @@ class TemporaryFile {
   }
 
   const std::string& path() const { return path_; }
+  // What the file holds now.
+  std::string bytes() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 
  private:
   const TemporaryDirectory directory_;

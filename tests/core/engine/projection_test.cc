@@ -75,7 +75,7 @@ TEST_F(ProjectionTest, ALookupThatCanNeverBeRightDoesNotWait) {
     return status;
   };
   EXPECT_THAT(refusal({.queries = {query.data(), 1, 1}}),
-              StatusIs(absl::StatusCode::kInvalidArgument, "queries: 1 columns"));
+              StatusIs(absl::StatusCode::kInvalidArgument, "queries: 1 column,"));
   EXPECT_THAT(refusal({.inputs = MatrixView{query.data(), 1, 3}}),
               StatusIs(absl::StatusCode::kInvalidArgument, "inputs: row 0, column 1 is NaN"));
   EXPECT_THAT(refusal({.queries = {query.data(), 0, 2}, .source = Source::kMemory, .memory = "m"}),

@@ -57,6 +57,12 @@ TEST(LogFailureTest, AFullDiskSaysHowMuchRoomThereIsAndHowMuchIsNeeded) {
   EXPECT_THAT(failure.status().message(),
               HasSubstr("again; some 153 MB of deleted stores are freed once some 77 MB are free; "
                         "remove old backups"));
+  failure.OnTooLittleRoom({.free_bytes = 200'000'000,
+                           .needed_bytes = 138'412'032,
+                           .deleted_bytes = 153'000'000,
+                           .needed_to_reclaim_bytes = 76'500'000});
+  EXPECT_THAT(failure.status().message(),
+              HasSubstr("again; some 153 MB of deleted stores are freed first; "));
   failure.OnError(rocksdb::Status::IOError("another write"));
   EXPECT_FALSE(failure.is_full_disk());
   EXPECT_FALSE(failure.is_none());

@@ -58,6 +58,19 @@ class CompactionGate final : public rocksdb::EventListener {
   bool is_open_ ABSL_GUARDED_BY(mutex_) = true;
 };
 
+// The file system, with as much room as the test says.
+class RoomyEnv final : public rocksdb::EnvWrapper {
+ public:
+  RoomyEnv() : EnvWrapper(rocksdb::Env::Default()) {}
+  const char* Name() const override { return "RoomyEnv"; }
+  rocksdb::Status GetFreeSpace(const std::string& /*path*/, std::uint64_t* free) override {
+    *free = free_bytes;
+    return rocksdb::Status::OK();
+  }
+
+  std::atomic<std::uint64_t> free_bytes{0};
+};
+
 // A database with records of stores.
 class ReclaimerTest : public ::testing::Test {
  protected:
@@ -116,7 +129,7 @@ TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
   Put(4, 1'100'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   Delete(4, reclaimer);
   reclaimer.AwaitIdle();
@@ -132,11 +145,25 @@ TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
   EXPECT_LT(BytesOfTables(*db_), 10'000'000u);
 }
 
+// Whoever deletes a store to make room waits for it.
+TEST_F(ReclaimerTest, OnAFullDiskLessThanATenthIsCompacted) {
+  for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
+  Put(4, 1'100'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kFull, kNoSpare);
+  reclaimer.AllowCompaction();
+  Delete(4, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfStore(4), 100'000u);
+  for (const std::uint64_t store : {1, 2, 3}) EXPECT_EQ(RecordsOf(store), 400u);
+}
+
 TEST_F(ReclaimerTest, WhatIsOnlyInTheWriteBufferGoes) {
   Put(1, 1'000'000);
   Put(2, 4'000'000);
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
@@ -151,7 +178,7 @@ TEST_F(ReclaimerTest, NothingIsCompactedBeforeThatIsAllowed) {
   Put(2, 4'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_GT(BytesOfStore(2), 3'900'000u);
@@ -166,7 +193,7 @@ TEST_F(ReclaimerTest, WriteBuffersAreLeftAloneBeforeCompactionIsAllowed) {
   Put(1, 1'000'000);
   Put(2, 4'000'000);
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_EQ(BytesOfTables(*db_), 0u);
@@ -176,7 +203,7 @@ TEST_F(ReclaimerTest, NoTablesAreDroppedDuringACompaction) {
   for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   gate_->Close();
   Delete(2, reclaimer);
@@ -206,7 +233,7 @@ TEST_F(ReclaimerTest, WhatIsLeftOfTheWriteBuffersNeedsRoom) {
   Flush();
   Put(3, 4'000'000);
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   Delete(3, reclaimer);
   EXPECT_LT(BytesKeptOfWriteBuffers(*db_, never), 100'000u);
   Put(4, 1'000'000);
@@ -220,7 +247,7 @@ TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
   Put(2, 4'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, /*spare_bytes=*/std::uint64_t{1} << 62);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, /*spare_bytes=*/std::uint64_t{1} << 62);
   reclaimer.AllowCompaction();
   Delete(2, reclaimer);
   reclaimer.AwaitIdle();
@@ -229,11 +256,40 @@ TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
   EXPECT_GT(reclaimer.needed_bytes(), std::uint64_t{1} << 62);
   reclaimer.Detach();
   OpenAgain();
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AwaitIdle();
   EXPECT_EQ(reclaimer.needed_bytes(), 0u);
   EXPECT_LT(BytesOfStore(2), 100'000u);
   EXPECT_EQ(RecordsOf(1), 100u);
+}
+
+TEST_F(ReclaimerTest, WhatIsDeletedIsFreedOnceThereIsRoomWithoutAnythingElse) {
+  for (const bool is_asked : {false, true}) {
+    SCOPED_TRACE(is_asked);
+    OpenAgain();  // A reclaimer that is gone leaves a database that can only be closed.
+    const std::uint64_t kept = is_asked ? 3 : 1, deleted = is_asked ? 4 : 2;
+    Put(kept, 1'000'000);
+    Put(deleted, 4'000'000);
+    Flush();
+    RoomyEnv env;
+    // If it is not asked to look, it looks by itself.
+    Reclaimer reclaimer(env, directory_.path(), FlushDatabase,
+                        is_asked ? absl::Hours(1) : absl::Milliseconds(1));
+    reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
+    reclaimer.AllowCompaction();
+    Delete(deleted, reclaimer);
+    while (reclaimer.needed_bytes() == 0) reclaimer.AwaitIdle();
+    EXPECT_FALSE(reclaimer.IsFreeing(reclaimer.needed_bytes() - 1));
+    EXPECT_GT(BytesOfStore(deleted), 3'900'000u);
+    env.free_bytes = std::uint64_t{1} << 40;
+    if (is_asked) {
+      EXPECT_TRUE(reclaimer.IsFreeing(env.free_bytes));
+    }
+    while (reclaimer.deleted_bytes() > 0) reclaimer.AwaitIdle();
+    EXPECT_FALSE(reclaimer.IsFreeing(env.free_bytes));
+    EXPECT_LT(BytesOfStore(deleted), 100'000u);
+    EXPECT_EQ(RecordsOf(kept), 100u);
+  }
 }
 
 TEST_F(ReclaimerTest, ManySmallStoresAreAsOneOnceTheyMeet) {
@@ -243,7 +299,7 @@ TEST_F(ReclaimerTest, ManySmallStoresAreAsOneOnceTheyMeet) {
   Put(1, 1'000'000);
   Flush();
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   for (std::uint64_t store = 2; store < 2 + kCount; ++store) Delete(store, reclaimer);
   reclaimer.AwaitIdle();
@@ -259,7 +315,7 @@ TEST_F(ReclaimerTest, ADatabaseIsDetachedAtAnyTime) {
     Put(store, 4'000'000);
     {
       Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-      reclaimer.Attach(*db_, kNoSpare);
+      reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
       reclaimer.AllowCompaction();
       Delete(store, reclaimer);
     }
@@ -277,7 +333,7 @@ TEST_F(ReclaimerTest, CompactionComesByNoDamage) {
   softlookup::testing::DamageBytes(softlookup::testing::OnlyTableIn(directory_.path()), value);
   ASSERT_TRUE(db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).ok());
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
   reclaimer.AllowCompaction();
   EXPECT_FALSE(reclaimer.has_found_damage());
   Delete(2, reclaimer);
@@ -312,7 +368,7 @@ TEST_F(ReclaimerTest, AFailedDatabaseIsLeftAloneAndAFullDiskUntilMoreIsDeleted) 
       return is_full ? rocksdb::Status::NoSpace() : rocksdb::Status::Incomplete();
     };
     Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), flush);
-    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
     reclaimer.AllowCompaction();
     Delete(2, reclaimer);
     reclaimer.AwaitIdle();
@@ -322,7 +378,7 @@ TEST_F(ReclaimerTest, AFailedDatabaseIsLeftAloneAndAFullDiskUntilMoreIsDeleted) 
     fails = false;
     reclaimer.Detach();
     OpenAgain();
-    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.Attach(*db_, Reclaimer::Disk::kHasRoom, kNoSpare);
     reclaimer.AwaitIdle();
     if (is_full) {
       EXPECT_EQ(flushes, tried);

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -15,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
@@ -250,6 +253,34 @@ TEST_F(BackupDirectoryTest, OnlyAManifestOfAKnownFormatThatNamesItsOwnFilesIsBel
   PutDirectory("one", "BACKUP.json",
                R"({"format": 1, "files": [{"name": "data", "byte_size": "3"}]})");
   EXPECT_THAT(backups_.Check("one", cancel), IsOk());
+}
+
+TEST_F(BackupDirectoryTest, ABackupThatTheUserMayNotReadIsToBeGivenToHim) {
+  ASSERT_THAT(Make("one"), IsOk());
+  const auto check = [this](uid_t user) {
+    const absl::Status status = backups_.Get("one").status();
+    const bool is_told =
+        ReasonOf(status) == "STORAGE_FAILED" &&
+        absl::StrContains(status.message(), "BACKUP.json: Permission denied; give it to uid ") &&
+        absl::StrContains(status.message(), absl::StrCat("chown -R ", user, " ")) &&
+        absl::EndsWith(status.message(), "/one");
+    if (!is_told) std::cerr << status << std::endl;
+    return is_told;
+  };
+  if (geteuid() != 0) {
+    std::filesystem::permissions(backups_.DirectoryOf("one") + "/BACKUP.json",
+                                 std::filesystem::perms::none);
+    EXPECT_TRUE(check(geteuid()));
+    return;
+  }
+  // Nobody keeps the administrator from reading.
+  constexpr uid_t kNobody = 65534;
+  EXPECT_EXIT(
+      {
+        const bool is_nobody = setuid(kNobody) == 0;
+        std::_Exit(is_nobody && check(kNobody) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(BackupDirectoryTest, ABackupThatIsNotThereIsNotFound) {

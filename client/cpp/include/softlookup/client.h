@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/append_stream.h"
+#include "softlookup/canceller.h"
 #include "softlookup/credentials.h"
 #include "softlookup/error_details.h"
 #include "softlookup/float_matrix.h"
@@ -102,12 +103,16 @@ struct ReadRowsOptions {
 
   // Largest number of rows in one page. 0: as many as the server allows. Changes the speed only.
   std::uint32_t page_rows = 0;
+
+  Canceller* canceller = nullptr;  // Ends the read early. May be null; must outlive the call.
 };
 
 struct WatchMemoryOptions {
   // The server sends at most one memory per `min_interval`. In [0, 2^32) milliseconds.
   absl::Duration min_interval = absl::ZeroDuration();
   absl::Duration deadline = absl::InfiniteDuration();  // For the whole watch. > 0.
+
+  Canceller* canceller = nullptr;  // Ends the watch early. May be null; must outlive the call.
 };
 
 // The answers to T queries, all from one snapshot. See v1::LookupResponse.
@@ -277,8 +282,9 @@ class Client {
 
   // Calls `changed` with the memory `name` (empty: "average") at once, and again after appends.
   // Several appends may show as one change. `changed` runs on the caller's thread. If it returns
-  // false, the watch ends with OK. If the store is deleted, renamed or replaced, the server ends
-  // the watch with NotFound.
+  // false, the watch ends with OK. While the memory does not change, only another thread can end
+  // the watch, by WatchMemoryOptions::canceller: the watch then returns Cancelled. If the store is
+  // deleted, renamed or replaced, the server ends the watch with NotFound.
   absl::Status WatchMemory(std::string_view store, std::string_view name,
                            const std::function<bool(const v1::Memory&)>& changed,
                            const WatchMemoryOptions& options = {});

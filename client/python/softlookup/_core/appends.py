@@ -25,7 +25,7 @@ BATCH_BYTES_MAX = 4 << 20  # A request of more rows: small enough for several to
 WINDOW_REQUESTS = 8  # Of a large append: most requests that are not acknowledged.
 
 #: One label, several, or none, for each row.
-RowLabels = Sequence[Union[str, Sequence[str]]]
+RowLabels = Sequence[Union[str, Sequence[str], None]]
 
 
 class Batch:
@@ -215,11 +215,18 @@ def _ids(ids: Sequence[int], rows: int) -> Array:
 def _labels(labels: RowLabels, rows: int) -> List[Tuple[str, ...]]:
     if isinstance(labels, (str, bytes)) or len(labels) != rows:
         raise invalid("labels", f"labels must have {rows} elements: the labels of each row")
-    rows_of = [(row,) if isinstance(row, str) else texts("labels", row) for row in labels]
-    for i, row in enumerate(rows_of):
+    rows_of: List[Tuple[str, ...]] = []
+    for i, row in enumerate(labels):
+        try:
+            of_row: Tuple[str, ...]
+            of_row = (row,) if isinstance(row, str) else () if row is None else tuple(row)
+        except TypeError:
+            raise invalid("labels", f"labels: row {i} is no text, and no sequence of texts", i) from None
         # What UTF-8 does not have, such as "\ud800", would be found when other rows were sent.
-        if not all(isinstance(label, str) and _is_utf8(label) for label in row):
+        if not all(isinstance(label, str) and _is_utf8(label) for label in of_row):
             raise invalid("labels", f"labels: row {i} has a label that is no text", i)
+        # An empty text is no label, as a blank line of a file of labels is none.
+        rows_of.append(() if of_row == ("",) else of_row)
     return rows_of
 
 

@@ -109,9 +109,10 @@ def load_settings(
 
 def check_address(address: str) -> None:
     """InvalidArgumentError unless it is HOST:PORT, [IPV6]:PORT, or a target name of gRPC."""
-    if re.match(r"(dns|ipv4|ipv6|unix):.", address):
+    text = address if isinstance(address, str) else ""
+    if re.match(r"(dns|ipv4|ipv6|unix):.", text):
         return
-    found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s/:\[\]]+):(\d{1,5})", address)
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\s/:\[\]]+):(\d{1,5})", text)
     if found is None or not 1 <= int(found[2]) <= 65535:
         raise invalid(
             "address",

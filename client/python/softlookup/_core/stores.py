@@ -270,6 +270,8 @@ def _memory_to(spec: Any, message: Any) -> None:
 
 
 def _labels_to(labels: Optional[Mapping[str, str]], store: Any) -> None:
+    if not isinstance(labels or {}, Mapping):
+        raise invalid("labels", f"a store's labels are a dict of texts, not {labels!r:.80}")
     for key, value in (labels or {}).items():
         try:
             store.labels[key] = value

@@ -75,7 +75,7 @@ class Store:
         """Appends rows: keys [N, key_dim] and values [N, value_dim], or inputs [N, input_dim].
 
         ids             One whole number a row, all different; no live row may have one of them.
-        labels          For each row one text, or a sequence of them.
+        labels          For each row one text, or a sequence of them; "" or None for a row without.
         on_conflict     If a live row has an id: "fail" (the default), "replace" it and its labels, or
                         "skip" the new one.
         acknowledge     "durable" (the default): once the rows are on disk; "applied": once lookups
