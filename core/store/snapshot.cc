@@ -24,7 +24,8 @@ absl::Status RowsCompacted(std::uint64_t position, std::uint64_t begin, std::uin
 }  // namespace
 
 const Snapshot::AllBlocks& Snapshot::all_blocks() const {
-  absl::call_once(all_blocks_once_, [this] {
+  // ThreadSanitizer sees the order that std::call_once makes, and not that of Abseil's library.
+  std::call_once(all_blocks_once_, [this] {
     auto all = std::make_unique<AllBlocks>();
     all->blocks = BlocksOf(0, row_count());
     all->summary = SummaryOf(all->blocks);

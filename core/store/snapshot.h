@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/base/call_once.h"
 #include "absl/status/statusor.h"
 #include "core/attention/blocks_summary.h"
 #include "core/attention/positioned_block.h"
@@ -97,7 +97,7 @@ class Snapshot {
   std::uint64_t deleted_count_ = 0;
   std::shared_ptr<const LabelDictionary> labels_;
   StoredBlocks stored_blocks_;
-  mutable absl::once_flag all_blocks_once_;
+  mutable std::once_flag all_blocks_once_;
   mutable std::unique_ptr<const AllBlocks> all_blocks_;
 };
 
