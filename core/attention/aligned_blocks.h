@@ -44,7 +44,9 @@ class AlignedBlocks {
   std::int64_t row_bytes() const { return row_bytes_; }
   // Returns the merge group of a block. A group is up to kMergeGroupBlocks neighbours: blocks whose
   // numbers in the store, divided by kMergeGroupBlocks, have the same quotient.
-  std::int64_t group_of(std::int64_t block) const { return NumberOf(block) / kMergeGroupBlocks; }
+  std::int64_t merge_group_of(std::int64_t block) const {
+    return NumberOf(block) / kMergeGroupBlocks;
+  }
 
   static constexpr std::int64_t kMergeGroupBlocks = 8;
 

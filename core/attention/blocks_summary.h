@@ -14,7 +14,8 @@
 namespace softlookup {
 
 // What a lookup has to know of all its blocks together. A store of millions of rows has thousands
-// of blocks, so a lookup that reads a few of them should not have to walk over all.
+// of blocks. If the summary is known, a lookup that reads a few of them need not follow the
+// pointers of all.
 struct BlocksSummary {
   std::uint64_t begin = 0;  // The blocks cover the positions [begin, end).
   std::uint64_t end = 0;

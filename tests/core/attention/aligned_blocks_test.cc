@@ -40,7 +40,7 @@ TEST(AlignedBlocksTest, UnitesTheRowsOfAllTasks) {
   EXPECT_THAT(bounds(1), Pair(0, 1024));
   EXPECT_THAT(bounds(2), Pair(0, 3000 - 2048));
   EXPECT_EQ(blocks.row_bytes(), (kPassKeyDim + kPassValueDim) * 4);
-  EXPECT_EQ(blocks.group_of(0), blocks.group_of(2));
+  EXPECT_EQ(blocks.merge_group_of(0), blocks.merge_group_of(2));
 }
 
 TEST(AlignedBlocksTest, GroupsFollowTheNumbersOfTheBlocks) {
@@ -52,9 +52,9 @@ TEST(AlignedBlocksTest, GroupsFollowTheNumbersOfTheBlocks) {
   tasks.Add(task);
   const AlignedBlocks blocks(tasks.all());
   // Blocks 5 to 7, then 8 and 9.
-  EXPECT_EQ(blocks.group_of(0), blocks.group_of(2));
-  EXPECT_NE(blocks.group_of(2), blocks.group_of(3));
-  EXPECT_EQ(blocks.group_of(3), blocks.group_of(4));
+  EXPECT_EQ(blocks.merge_group_of(0), blocks.merge_group_of(2));
+  EXPECT_NE(blocks.merge_group_of(2), blocks.merge_group_of(3));
+  EXPECT_EQ(blocks.merge_group_of(3), blocks.merge_group_of(4));
 }
 
 // The pass has no blocks where no task has any.
@@ -80,7 +80,7 @@ TEST(AlignedBlocksTest, TasksMayLeaveAGapBetweenThem) {
   const std::vector<std::vector<int>> tasks_of = {{2, 3}, {2}, {0}, {0}, {0, 1}, {1}};
   for (std::int64_t block = 0; block < 6; ++block) {
     SCOPED_TRACE(block);
-    EXPECT_EQ(blocks.group_of(block), numbers[block] / 8);
+    EXPECT_EQ(blocks.merge_group_of(block), numbers[block] / 8);
     for (int task = 0; task < 5; ++task) {
       const PositionedBlock* const found = blocks.Of(task, block);
       ASSERT_EQ(found != nullptr, std::ranges::count(tasks_of[block], task) == 1) << task;
