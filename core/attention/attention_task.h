@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/attention/blocks_summary.h"
 #include "core/attention/options.h"
 #include "core/attention/positioned_block.h"
 #include "core/base/cost.h"
@@ -36,6 +37,8 @@ struct AttentionTask {
   std::int64_t value_dim = 0;  // Total over heads.
   std::int64_t num_heads = 1;
   absl::Span<const PositionedBlock> blocks;  // In position order, without gaps. Not owned.
+  // SummaryOf(blocks), if it is known already. Not owned.
+  const BlocksSummary* summary = nullptr;
   // The task attends to the rows at positions [begin, end), all of them within the blocks.
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -56,8 +59,12 @@ struct AttentionTask {
   // rows are deleted or filtered out, or if the task is causal.
   std::uint64_t row_count() const {
     std::uint64_t present = 0;
-    for (const PositionedBlock& block : blocks) {
-      present += static_cast<std::uint64_t>(block.view.row_count);
+    if (summary != nullptr) {
+      present = static_cast<std::uint64_t>(summary->row_count);
+    } else {
+      for (const PositionedBlock& block : blocks) {
+        present += static_cast<std::uint64_t>(block.view.row_count);
+      }
     }
     return std::min(present, end - begin);
   }

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <iterator>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "core/attention/error_budget.h"
@@ -23,7 +21,7 @@ namespace {
 constexpr std::int64_t kBlocksPerTry = 64;
 constexpr std::int64_t kTriesMax = 4;
 // The blocks to read first are chosen among the kNearMax blocks of the largest bounds.
-constexpr std::ptrdiff_t kNearMax = 16;
+constexpr std::size_t kNearMax = 16;
 // If more than this part of the blocks has to be read, none is skipped.
 constexpr double kReadPartMax = 0.5;
 // The part of LookBudget::panels that skipped blocks may use.
@@ -55,20 +53,30 @@ double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBl
 
 // Takes the blocks that IsSketched holds for and whose bounds are finite. Returns the kNearMax of
 // them that have the largest bounds, or all if there are fewer. Sorts these by the logit that their
-// best row is likely to reach, largest first.
+// best row is likely to reach, largest first. refine() is as in ChooseBlocks.
 std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& query,
                                      absl::Span<const PositionedBlock* const> blocks,
-                                     absl::Span<const double> highest) {
-  std::vector<std::size_t> best;
+                                     absl::Span<const double> highest,
+                                     absl::FunctionRef<bool(double cut)> refine) {
+  // The bound of a group can be far above those of its blocks. So the blocks of the kNearGroups
+  // groups of the largest bounds are taken first, and then bounded one by one.
+  constexpr std::size_t kNearGroups = 4;
+  constexpr std::size_t kTakenMax = kNearGroups * kernels::kBallGroupBlocks;
+  static_assert(kTakenMax >= kNearMax);
+  std::vector<std::size_t> best;  // The largest bound first. Of equal bounds, the first block's.
+  const auto bound_of = [highest](std::size_t b) { return highest[b]; };
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    if (std::abs(highest[b]) < kInfiniteLogit && IsSketched(*blocks[b], query)) best.push_back(b);
+    const double bound = highest[b];
+    if (!(std::abs(bound) < kInfiniteLogit)) continue;
+    if (best.size() == kTakenMax && bound <= highest[best.back()]) continue;
+    if (!IsSketched(*blocks[b], query)) continue;
+    if (best.size() == kTakenMax) best.pop_back();
+    best.insert(std::ranges::upper_bound(best, bound, std::ranges::greater(), bound_of), b);
   }
-  const auto count = std::min(kNearMax, std::ssize(best));
-  std::partial_sort(best.begin(), best.begin() + count, best.end(),
-                    [highest](std::size_t a, std::size_t b) {
-                      return highest[a] != highest[b] ? highest[a] > highest[b] : a < b;
-                    });
-  best.resize(static_cast<std::size_t>(count));
+  if (!best.empty() && refine(highest[best.back()])) {
+    std::ranges::stable_sort(best, std::ranges::greater(), bound_of);
+  }
+  best.resize(std::min(best.size(), kNearMax));
   std::vector<NearBlock> nearest;
   nearest.reserve(best.size());
   for (const std::size_t b : best) {
@@ -78,8 +86,9 @@ std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& quer
   return nearest;
 }
 
-// Returns an upper bound on NearBlock::likely of all blocks: the largest finite bound in `highest`,
-// or a little more. It is -inf if no bound is finite.
+// Returns the largest finite bound in `highest`, or a little more. But for the roundings of
+// CentreProducts, that is an upper bound on NearBlock::likely of all blocks. It is -inf if no bound
+// is finite.
 double LikelyMax(absl::Span<const double> highest) {
   // If a ball covers the query's direction, its bound on cosines has no margin for roundings. The
   // bound on its centre can have one. So LikelyIn can exceed a block's bound by about 2^-41 of it.
@@ -91,11 +100,11 @@ double LikelyMax(absl::Span<const double> highest) {
   return largest > -kInfiniteLogit ? largest + std::abs(largest) * kRounding : largest;
 }
 
-std::int64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
-  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0},
-                         [](std::int64_t sum, const PositionedBlock* block) {
-                           return sum + (block == nullptr ? 0 : block->view.row_count);
-                         });
+// Returns how many of `bounds` are `cut` or more.
+std::int64_t CountFrom(absl::Span<const double> bounds, double cut) {
+  std::int64_t count = 0;
+  for (const double bound : bounds) count += static_cast<std::int64_t>(bound >= cut);
+  return count;
 }
 
 // Returns how far below the log-sum-exp the logits of all row_count rows must be, so that all of
@@ -133,12 +142,33 @@ void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
   }
 }
 
+void BoundGroups(const ScanPlan& plan, const HeadQuery& query,
+                 absl::Span<const kernels::KeyBalls* const> groups, double* highest) {
+  std::vector<const kernels::KeyBall*> balls;
+  for (const kernels::KeyBalls* const group : groups) {
+    if (group == nullptr) continue;
+    for (const kernels::KeyBall& ball : *group) balls.push_back(&ball);
+  }
+  std::vector<float> products(balls.size());
+  kernels::CentreProducts(query.components, plan.key_dims.count, balls, products.data());
+  const BallBounds bounds(plan, query);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i] == nullptr) continue;
+    double of_group = -kInfiniteLogit;
+    for (const std::size_t end = at + kernels::kBlockBalls; at < end; ++at) {
+      of_group = std::max(of_group, bounds.HighestIn(*balls[at], products[at]));
+    }
+    std::fill_n(highest + i * kernels::kBallGroupBlocks, kernels::kBallGroupBlocks, of_group);
+  }
+}
+
 bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRange& balls,
                    const LookGoal& goal, std::int64_t row_count) {
   if (goal.ranks == LookGoal::kAllRanks) return true;
   const BallBounds::Span span = BallBounds(plan, query).SpanOf(balls);
-  // Every bound is at least span.lowest, and the first cut of ChooseBlocks is at most this one. So
-  // if the bounds reach this cut, the first cut skips nothing, and ChooseBlocks tries no other.
+  // Every bound is at least span.lowest, and no row is likely to reach more than span.highest. So
+  // if all bounds reach this cut, ChooseBlocks finds from the balls alone that it can skip nothing.
   const double cut =
       std::max(goal.threshold.none_below, span.highest - MarginOf(plan, goal, row_count));
   return span.lowest < cut;
@@ -147,19 +177,18 @@ bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRang
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
-    const LookGoal& goal,
+    std::int64_t row_count, const LookGoal& goal, absl::FunctionRef<bool(double cut)> refine,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& block)> panel_bounds) {
   BlockChoice choice;
   // Blocks without rows of the query are not counted: their bound is -inf. Only other tasks of the
   // pass may have rows there.
-  const auto count_from = [highest](double cut) {
-    return std::ranges::count_if(highest, [cut](double bound) { return bound >= cut; });
-  };
-  const std::int64_t own_count = count_from(std::numeric_limits<double>::lowest());
+  const std::int64_t own_count = CountFrom(highest, std::numeric_limits<double>::lowest());
   const auto skips_enough = [&](double cut) {
-    return static_cast<double>(count_from(cut)) <= kReadPartMax * static_cast<double>(own_count);
+    refine(cut);
+    return static_cast<double>(CountFrom(highest, cut)) <=
+           kReadPartMax * static_cast<double>(own_count);
   };
-  const double margin = MarginOf(plan, goal, RowCount(blocks));
+  const double margin = MarginOf(plan, goal, row_count);
   double cut = goal.threshold.none_below;
   // A higher cut skips more blocks. LikelyMax returns an upper bound on the `likely` of all blocks.
   // If the cut that follows from this bound skips too few, so does the lower cut that follows from
@@ -168,7 +197,7 @@ BlockChoice ChooseBlocks(
       !skips_enough(std::max(cut, LikelyMax(highest) - margin))) {
     return choice;
   }
-  std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
+  std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest, refine);
   if (tries.empty()) return choice;
   if (goal.ranks == LookGoal::kAllRanks) {
     tries.clear();  // min_score alone decides, so no block has to be read for the choice.
@@ -181,6 +210,7 @@ BlockChoice ChooseBlocks(
     tries.resize(std::min(tries.size(), tries_max));
   }
   choice.largest_bound = -kInfiniteLogit;
+  bool skips = tries.empty() && skips_enough(cut);
   std::vector<float> tried;  // Bounds on the logits of the panels of all blocks tried so far.
   for (const NearBlock& near : tries) {
     const PositionedBlock& block = *blocks[near.block];
@@ -201,18 +231,21 @@ BlockChoice ChooseBlocks(
                              LogitRounding(choice.best.max);
       cut = goal.ranks > 0 ? std::min(cut, weighty) : weighty;
     }
-    if (skips_enough(cut)) break;
+    skips = skips_enough(cut);
+    if (skips) break;
   }
-  if (!skips_enough(cut)) return choice;
+  if (!skips) return choice;
   choice.read.emplace();
-  std::uint64_t skipped_rows = 0;
+  std::int64_t skipped_rows = row_count;
   double most = -kInfiniteLogit;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     if (highest[b] >= cut) {
       choice.read->push_back(static_cast<std::int32_t>(b));
+      skipped_rows -= blocks[b]->view.row_count;
     } else if (highest[b] > -kInfiniteLogit) {
-      skipped_rows += static_cast<std::uint64_t>(blocks[b]->view.row_count);
       most = std::max(most, highest[b]);
+    } else if (blocks[b] != nullptr) {
+      skipped_rows -= blocks[b]->view.row_count;  // The query does not attend to them.
     }
   }
   if (skipped_rows > 0) choice.ln_left_out = most + std::log(static_cast<double>(skipped_rows));

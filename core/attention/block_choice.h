@@ -37,20 +37,29 @@ struct BlockChoice {
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
+// Sets highest[b] for the blocks b of each group that has balls, groups[i] being those of the
+// blocks from i * kBallGroupBlocks on. All of them get the same bound, which holds for the logits
+// of all rows of the group. A group whose balls are null is left out.
+void BoundGroups(const ScanPlan& plan, const HeadQuery& query,
+                 absl::Span<const kernels::KeyBalls* const> groups, double* highest);
+
 // Returns false only if ChooseBlocks would skip none of the blocks, whatever BoundBlocks finds.
 // `balls` must cover the balls of all blocks, and the blocks must have row_count rows together.
 bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRange& balls,
                    const LookGoal& goal, std::int64_t row_count);
 
-// Chooses the blocks to read, from the bounds `highest` that BoundBlocks has set. Ignores
-// goal.first_rows: the caller must give blocks that hold these rows an infinite bound.
-// panel_bounds(block) must return upper bounds on the logits of a block's panels. They must stay
-// valid until the next call of panel_bounds, which is called for at most a few blocks. The choice
-// depends only on the blocks of the query's own task, not on those of other tasks in the pass.
+// Chooses the blocks to read, from the bounds `highest` that BoundBlocks or BoundGroups has set. In
+// `highest` itself, refine(cut) must replace the bounds of BoundGroups that are `cut` or more by
+// those of BoundBlocks, and return whether there was one. row_count is the number of rows of all
+// blocks of the task. Ignores goal.first_rows: the caller must give blocks that hold these rows an
+// infinite bound, which refine must keep. panel_bounds(block) must return upper bounds on the
+// logits of a block's panels. They must stay valid until the next call of panel_bounds, which is
+// called for at most a few blocks. The choice depends only on the blocks of the query's own task,
+// not on those of other tasks in the pass.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
-    const LookGoal& goal,
+    std::int64_t row_count, const LookGoal& goal, absl::FunctionRef<bool(double cut)> refine,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& block)> panel_bounds);
 
 }  // namespace softlookup

@@ -18,8 +18,11 @@ class BlockLook {
 
   // Makes room for the bounds of all blocks. Call this once the looks have begun.
   void Begin();
+  // Returns false if Bound has nothing to do.
+  bool AnyToBound() const;
   // Bounds the logits of whole blocks of the pass, [begin, end), for the looks of a tile that may
-  // skip blocks. Calls for different tiles or blocks may run at the same time.
+  // skip blocks. Leaves out looks over groups of blocks, which Choose bounds. Calls for different
+  // tiles or blocks may run at the same time.
   void Bound(std::int64_t begin, std::int64_t end, std::int64_t tile);
   // Chooses the blocks that each of the tile's looks reads. Call this once all blocks are bounded
   // for the tile. Sets the reference of the masses for looks that skip blocks. Calls for different
@@ -27,7 +30,7 @@ class BlockLook {
   void Choose(std::int64_t tile);
 
   // Returns an upper bound on the logits of each block of the pass, for the look numbered `look`. A
-  // bound is infinite if Bound did not set it or the block has no balls. After Choose, the bound of
+  // bound is infinite if it was not set or the block has no balls. After Choose, the bound of
   // a block with some of the query's first goal.first_rows rows is infinite, too.
   const std::vector<double>& highest_of(std::int64_t look) const {
     return highest_[static_cast<std::size_t>(look)];

@@ -45,10 +45,12 @@ void FirstLook::ChooseBlocks(const PassThreads& threads) {
   block_look_.Begin();
   const std::int64_t tiles = looks_.tile_count();
   const std::int64_t parts = PartCount(blocks_.count(), kBoundBlocks);
-  threads.ForEach(parts * tiles, [&](std::int64_t item) {
-    const std::int64_t begin = item / tiles * kBoundBlocks;
-    block_look_.Bound(begin, std::min(begin + kBoundBlocks, blocks_.count()), item % tiles);
-  });
+  if (block_look_.AnyToBound()) {
+    threads.ForEach(parts * tiles, [&](std::int64_t item) {
+      const std::int64_t begin = item / tiles * kBoundBlocks;
+      block_look_.Bound(begin, std::min(begin + kBoundBlocks, blocks_.count()), item % tiles);
+    });
+  }
   threads.ForEach(tiles, [this](std::int64_t tile) { block_look_.Choose(tile); });
 }
 

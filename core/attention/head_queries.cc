@@ -14,6 +14,8 @@ namespace softlookup {
 
 HeadQueries::HeadQueries(const AttentionTask& task, std::int64_t collected_rows_max)
     : task_(task),
+      own_summary_(task.summary == nullptr ? SummaryOf(task.blocks) : BlocksSummary()),
+      summary_(task.summary == nullptr ? own_summary_ : *task.summary),
       head_key_dim_(task.key_dim / task.num_heads),
       head_value_dim_(task.value_dim / task.num_heads),
       float32_roundings_(head_key_dim_, kernels::FusesMultiplyAdds()),
@@ -109,8 +111,12 @@ void HeadQueries::CountLeftOut(double ln_left_out, HeadQueryState& found) const 
   // TaskAnswer counts the selected rows.
   if (task_.options.min_score > -std::numeric_limits<double>::infinity()) return;
   state.counted_rows = 0;
-  for (const PositionedBlock& block : task_.blocks) {
-    state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));
+  if (summary_.IsWithin(found.query)) {
+    state.counted_rows = static_cast<std::uint64_t>(summary_.counting_row_count);
+  } else {
+    for (const PositionedBlock& block : task_.blocks) {
+      state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));
+    }
   }
   const double left_out = ln_left_out - state.max_logit;
   if (left_out > -std::numeric_limits<double>::infinity()) state.left_out += std::exp(left_out);

@@ -37,6 +37,8 @@ class HeadQueries {
   HeadQueries(const AttentionTask& task, std::int64_t collected_rows_max);
 
   const AttentionTask& task() const { return task_; }
+  // Returns the summary of the task's blocks.
+  const BlocksSummary& summary() const { return summary_; }
   std::int64_t count() const { return task_.query_count() * task_.num_heads; }
   std::int64_t HeadOf(std::int64_t head_query) const { return head_query / task_.query_count(); }
   std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
@@ -74,6 +76,8 @@ class HeadQueries {
   void MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const;
 
   const AttentionTask& task_;
+  const BlocksSummary own_summary_;  // Empty if the task has one.
+  const BlocksSummary& summary_;
   const std::int64_t head_key_dim_;
   const std::int64_t head_value_dim_;
   const kernels::Float32Roundings float32_roundings_;

@@ -1,5 +1,6 @@
 #include "core/attention/look_choice.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -16,32 +17,12 @@ namespace {
 // takes about as long as a look.
 constexpr std::int64_t kSketchedBlocksMin = 4;
 
-// What the looks of one task have to know of all its blocks.
-struct TaskBlocks {
-  bool may_have_looks = false;  // If false, only panel_count and row_count are set.
-  SketchBounds sketches;
-  BallsRange balls;
-  std::int64_t panel_count = 0;
-  std::int64_t row_count = 0;
-};
-
-TaskBlocks BlocksOf(const HeadQueries& head_queries) {
-  TaskBlocks found{.may_have_looks = MayHaveLooks(head_queries)};
-  for (const PositionedBlock& block : head_queries.task().blocks) {
-    found.panel_count += block.view.panel_count();
-    found.row_count += block.view.row_count;
-    if (!found.may_have_looks || block.sketch == nullptr) continue;
-    found.sketches.Add(*block.sketch);
-    if (block.sketch->has_balls()) found.balls.Add(block.sketch->balls);
-  }
-  return found;
-}
-
 // Returns the look for a head query, whose number in its task is `number`. Returns nothing if the
 // head query cannot gain from a look. Look::query is left to the caller.
-std::optional<Look> LookFor(HeadQueries& head_queries, const TaskBlocks& blocks,
-                            std::int64_t number, const HeadQuery& query) {
-  if (!blocks.may_have_looks || !kernels::KeysFitSketch(query.magnitude)) return std::nullopt;
+std::optional<Look> LookFor(HeadQueries& head_queries, std::int64_t number,
+                            const HeadQuery& query) {
+  if (!MayHaveLooks(head_queries) || !kernels::KeysFitSketch(query.magnitude)) return std::nullopt;
+  const BlocksSummary& blocks = head_queries.summary();
   const ScanPlan plan = head_queries.PlanOf(number);
   const LogitRangeOfRows range = LogitRange(plan, query, blocks.sketches.norm_max);
   // With larger bounds, the terms of a bound may leave float32's range.
@@ -50,13 +31,19 @@ std::optional<Look> LookFor(HeadQueries& head_queries, const TaskBlocks& blocks,
     return std::nullopt;
   }
   const LookGoal goal = LookGoalOf(plan);
-  if (!CanLeaveOut(plan.options, goal, range, head_queries.task().row_count())) {
+  const AttentionTask& task = head_queries.task();
+  const std::uint64_t row_count =
+      std::min(static_cast<std::uint64_t>(blocks.row_count), task.end - task.begin);
+  if (!CanLeaveOut(plan.options, goal, range, row_count)) {
     return std::nullopt;
   }
   // A sketch's norms are rounded to nearest, so a key's norm can be a little larger.
   const double norm_max = blocks.sketches.norm_max * (1 + 0x1p-20);
   return Look{.goal = goal,
               .panel_count = blocks.panel_count,
+              .block_row_count = blocks.row_count,
+              .groups = blocks.IsWithin(query) ? absl::MakeConstSpan(blocks.groups)
+                                               : absl::Span<const kernels::KeyBalls* const>(),
               .sketches = blocks.sketches,
               .range = range,
               .coarse_part = CoarsePart(plan, goal, query, norm_max),
@@ -67,25 +54,15 @@ std::optional<Look> LookFor(HeadQueries& head_queries, const TaskBlocks& blocks,
 }  // namespace
 
 bool MayHaveLooks(const HeadQueries& queries) {
-  if (!MayLeaveOut(queries.task(), queries.selects_rows())) return false;
-  std::int64_t sketched = 0;
-  for (const PositionedBlock& block : queries.task().blocks) {
-    if (block.sketch != nullptr && ++sketched == kSketchedBlocksMin) return true;
-  }
-  return false;
+  return queries.summary().sketched_count >= kSketchedBlocksMin &&
+         MayLeaveOut(queries.task(), queries.selects_rows());
 }
 
 void BeginLooks(const HeadQueryRound& round, const HeadQueryOrder& order, RoundLooks& looks) {
   looks.Begin(round);
-  HeadQueries* head_queries = nullptr;
-  TaskBlocks blocks;
   for (std::size_t q = 0; q < round.refs.size(); ++q) {
     const HeadQueryRef& ref = round.refs[q];
-    if (&ref.task->head_queries() != head_queries) {
-      head_queries = &ref.task->head_queries();
-      blocks = BlocksOf(*head_queries);
-    }
-    std::optional<Look> look = LookFor(*head_queries, blocks, ref.number, round.queries[q]);
+    std::optional<Look> look = LookFor(ref.task->head_queries(), ref.number, round.queries[q]);
     if (!look) continue;
     look->query = q;
     looks.Add(*std::move(look));

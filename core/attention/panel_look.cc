@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "core/attention/error_budget.h"
@@ -76,21 +77,17 @@ void PanelLook::Begin() {
 }
 
 void PanelLook::FindReadBlocks() {
-  const auto count = static_cast<std::size_t>(blocks_.count());
-  std::vector<bool> is_read(count);
-  for (const Look& look : looks_.all()) {
-    if (!look.skips()) {
-      is_read.assign(count, true);
-      break;
-    }
-    for (const std::int32_t block : *look.blocks.read) {
-      is_read[static_cast<std::size_t>(block)] = true;
-    }
-  }
   read_blocks_.clear();
-  for (std::size_t b = 0; b < count; ++b) {
-    if (is_read[b]) read_blocks_.push_back(static_cast<std::int64_t>(b));
+  if (!std::ranges::all_of(looks_.all(), &Look::skips)) {
+    read_blocks_.resize(static_cast<std::size_t>(blocks_.count()));
+    std::iota(read_blocks_.begin(), read_blocks_.end(), 0);
+    return;
   }
+  for (const Look& look : looks_.all()) {
+    read_blocks_.insert(read_blocks_.end(), look.blocks.read->begin(), look.blocks.read->end());
+  }
+  std::ranges::sort(read_blocks_);
+  read_blocks_.erase(std::unique(read_blocks_.begin(), read_blocks_.end()), read_blocks_.end());
 }
 
 void PanelLook::LookAt(std::int64_t begin, std::int64_t end, std::int64_t tile_begin,

@@ -25,6 +25,9 @@ struct PositionedBlock {
   const std::uint64_t* row_mask = nullptr;
   // The sketch of the block's keys, whose row r is row r of the block. Null: there is none.
   const kernels::SketchView* sketch = nullptr;
+  // Balls that hold the keys of this block and of the kernels::kBallGroupBlocks - 1 blocks before
+  // it in the store. Null: there are none.
+  const kernels::KeyBalls* group_balls = nullptr;
 
   std::uint64_t end_position() const {
     return first_position + static_cast<std::uint64_t>(position_count);

@@ -24,7 +24,10 @@ struct Look {
   // BeginLooks sets these.
   std::size_t query = 0;  // Index in the round.
   LookGoal goal;
-  std::int64_t panel_count = 0;  // Panels of the task's blocks: what a scan of all rows reads.
+  std::int64_t panel_count = 0;      // Panels of the task's blocks: what a scan of all rows reads.
+  std::int64_t block_row_count = 0;  // Rows of the task's blocks.
+  // BlocksSummary::groups of the task's blocks. Empty if the query does not attend to all of them.
+  absl::Span<const kernels::KeyBalls* const> groups;
   SketchBounds sketches;
   LogitRangeOfRows range;
   // From CoarsePart(): the part of the mass of all rows that may be scored in the fastest
@@ -110,6 +113,10 @@ class RoundLooks {
   // there.
   const PositionedBlock* BlockOf(const Look& look, std::int64_t block) const {
     return blocks_.Of(round_->refs[look.query].task_index, block);
+  }
+  // Returns the block of the pass that the first block of the look's task is part of.
+  std::int64_t FirstBlockOf(const Look& look) const {
+    return blocks_.FirstOf(round_->refs[look.query].task_index);
   }
   // Returns BlockOf(look, block) for each block of the pass in [begin, end).
   std::vector<const PositionedBlock*> BlocksOf(const Look& look, std::int64_t begin,

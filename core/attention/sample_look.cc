@@ -24,6 +24,10 @@ std::int64_t SampleLook::BoundBytesMax(const AlignedBlocks& blocks) {
 }
 
 void SampleLook::Begin() {
+  sampled_blocks_.clear();
+  places_.clear();
+  bounds_.clear();
+  if (std::ranges::all_of(looks_.all(), &Look::skips)) return;
   const auto count = static_cast<std::size_t>(blocks_.count());
   std::vector<bool> is_sampled(count);
   const Look* last = nullptr;  // The last look so far that reads all blocks.
@@ -37,7 +41,6 @@ void SampleLook::Begin() {
       if (block != nullptr && IsSampled(*block)) is_sampled[b] = true;
     }
   }
-  sampled_blocks_.clear();
   places_.assign(count, -1);
   for (std::size_t b = 0; b < count; ++b) {
     if (!is_sampled[b]) continue;

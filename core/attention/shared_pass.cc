@@ -120,7 +120,7 @@ void SharedPass::CutRound() {
       {.block_count = std::ssize(work_.blocks),
        .query_count = round_.size(),
        .thread_count = threads_.pool_thread_count()},
-      [this](std::int64_t at) { return blocks_.group_of(work_.BlockAt(at)); }, work_.cut);
+      [this](std::int64_t at) { return blocks_.merge_group_of(work_.BlockAt(at)); }, work_.cut);
 }
 
 bool SharedPass::ScanRound() {

@@ -20,6 +20,7 @@ absl::Status LookupTask::Select(const LookupRequest& request,
       const ResolvedOptions options,
       ResolveOptions(request.options, config.score, config.temperature, limits));
   SOFTLOOKUP_ASSIGN_OR_RETURN(selection_, RowSelection::Make(*snapshot, request.filter, "filter."));
+  snapshot_ = std::move(snapshot);  // selection_ points into it, and so does task_.
   inputs_ = request.inputs;
   task_ = AttentionTask{.options = options,
                         .queries = request.queries,
@@ -27,6 +28,7 @@ absl::Status LookupTask::Select(const LookupRequest& request,
                         .value_dim = config.value_dim,
                         .num_heads = config.num_heads,
                         .blocks = selection_.blocks(),
+                        .summary = selection_.summary(),
                         .begin = selection_.begin(),
                         .end = selection_.end(),
                         .age_end = selection_.end(),
@@ -40,13 +42,14 @@ absl::Status LookupTask::Select(const LookupRequest& request,
     SOFTLOOKUP_ASSIGN_OR_RETURN(memory_index, FindMemory(config, request.memory));
     memory_end = selection_.end();
     task_.blocks = {};
+    task_.summary = nullptr;
     task_.begin = task_.end;
   } else if (request.source == Source::kRowsAndMemory) {
     memory_end = selection_.begin();
   }
   if (memory_end > 0) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<RunningMemory> memory,
-                                snapshot->MemoryAsOf(memory_end, memory_index));
+                                snapshot_->MemoryAsOf(memory_end, memory_index));
     memory_ = memory->Read();
     task_.memory = MemoryPair{
         .key = memory_.key.data(),
@@ -54,7 +57,6 @@ absl::Status LookupTask::Select(const LookupRequest& request,
         .multiplicity = request.source == Source::kMemory ? 1 : static_cast<double>(memory_end),
         .position = memory_end - 1};
   }
-  snapshot_ = std::move(snapshot);
   SOFTLOOKUP_ASSIGN_OR_RETURN(RankingBudget::Taken ranking,
                               context_.ranking.Take(task_, query_count()));
   ranking_.emplace(std::move(ranking));

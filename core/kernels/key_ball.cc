@@ -131,6 +131,46 @@ KeyBall MakeBall(const BlockView& block, absl::Span<const std::int64_t> rows, fl
           .radius = std::sqrt(farthest) * (1 + 0x1p-30)};
 }
 
+double DistanceOf(const float* a, const double* b, std::int64_t count) {
+  double square = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double difference = static_cast<double>(a[i]) - b[i];
+    square += difference * difference;
+  }
+  return std::sqrt(square);
+}
+
+// Returns a ball that holds `members`. Writes its centre to `centre`.
+KeyBall MakeBallOfBalls(absl::Span<const KeyBall* const> members, std::int64_t key_dim,
+                        float* centre) {
+  // Each step moves the centre to the farthest point of all members by a smaller part of the way.
+  // So it comes close to the centre of the smallest ball (Badoiu and Clarkson, "Smaller core-sets
+  // for balls", 2003). Any centre would do.
+  constexpr int kSteps = 16;
+  std::vector<double> middle(members[0]->centre, members[0]->centre + key_dim);
+  const auto reach_of = [&](const KeyBall* ball) {
+    return DistanceOf(ball->centre, middle.data(), key_dim) + ball->radius;
+  };
+  for (int step = 1; step <= kSteps; ++step) {
+    const KeyBall& far = **std::ranges::max_element(members, {}, reach_of);
+    const double distance = DistanceOf(far.centre, middle.data(), key_dim);
+    if (distance == 0) break;  // The ball around `far` holds all members.
+    const double part = (1 + far.radius / distance) / (step + 1);
+    for (std::int64_t i = 0; i < key_dim; ++i) middle[i] += part * (far.centre[i] - middle[i]);
+  }
+  std::fill_n(centre, CentreFloats(key_dim), 0.0f);
+  double norm_square = 0;
+  for (std::int64_t i = 0; i < key_dim; ++i) {
+    centre[i] = static_cast<float>(middle[i]);
+    middle[i] = centre[i];
+    norm_square += middle[i] * middle[i];
+  }
+  // The factor covers the roundings, which are far smaller.
+  return {.centre = centre,
+          .centre_norm = std::sqrt(norm_square),
+          .radius = reach_of(*std::ranges::max_element(members, {}, reach_of)) * (1 + 0x1p-30)};
+}
+
 }  // namespace
 
 KeyBalls MakeKeyBalls(const BlockView& block, float* centres) {
@@ -140,6 +180,28 @@ KeyBalls MakeKeyBalls(const BlockView& block, float* centres) {
   for (int b = 0; b < kBlockBalls; ++b) {
     balls[b] = MakeBall(block, parts[b].empty() ? parts[0] : parts[b],
                         centres + b * CentreFloats(block.shape.key_dim));
+  }
+  return balls;
+}
+
+KeyBalls MakeGroupBalls(absl::Span<const KeyBall> members, std::int64_t key_dim, float* centres) {
+  SOFTLOOKUP_CHECK(!members.empty()) << "a ball without balls";
+  const auto distance_from = [key_dim](const KeyBall& from) {
+    return [point = std::vector<double>(from.centre, from.centre + key_dim), key_dim](
+               const KeyBall& ball) { return DistanceOf(ball.centre, point.data(), key_dim); };
+  };
+  // As SplitRows does: two centres that are far from each other, and each ball with the nearer one.
+  const auto from_one =
+      distance_from(*std::ranges::max_element(members, {}, distance_from(members[0])));
+  const auto from_other = distance_from(*std::ranges::max_element(members, {}, from_one));
+  std::array<std::vector<const KeyBall*>, kBlockBalls> parts;
+  for (const KeyBall& ball : members) {
+    parts[from_one(ball) <= from_other(ball) ? 0 : 1].push_back(&ball);
+  }
+  KeyBalls balls;
+  for (int b = 0; b < kBlockBalls; ++b) {
+    balls[b] = MakeBallOfBalls(parts[b].empty() ? parts[0] : parts[b], key_dim,
+                               centres + b * CentreFloats(key_dim));
   }
   return balls;
 }

@@ -39,6 +39,14 @@ constexpr std::int64_t CentreFloats(std::int64_t key_dim) {
 // fused multiply-adds.
 KeyBalls MakeKeyBalls(const BlockView& block, float* centres);
 
+// Neighbouring blocks form groups of this many. If each block of a group has balls, the group has
+// balls, too. They can show with two products that none of its blocks matters to a query.
+inline constexpr std::int64_t kBallGroupBlocks = 8;
+
+// Returns balls that together hold all that is in `members`: the balls of a group's blocks. Writes
+// the centres to `centres`, as MakeKeyBalls does. The balls have the same bits on all CPUs.
+KeyBalls MakeGroupBalls(absl::Span<const KeyBall> members, std::int64_t key_dim, float* centres);
+
 // Sets products[i] to the dot product of `query`, which has `key_dim` components, and
 // balls[i]->centre. Sums are formed in float32. If |query| |centre| is below 2^126, a product is
 // off by at most key_dim 2^-23 |query| |centre| + 2^-100. The products have the same bits on all

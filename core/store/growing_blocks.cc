@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/kernels/key_ball.h"
 #include "core/store/row_mask.h"
 
 namespace softlookup {
@@ -121,6 +122,7 @@ void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {
   if (!block.is_compacted()) {
     block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
     block.sketch = nullptr;
+    block.group_balls = nullptr;
   } else if (block.packed->row_count() != live_count) {
     // Of what a compacted block kept, rows have been deleted since.
     block.packed = PackLiveRows(*block.packed, shape(), *block.live);
@@ -143,10 +145,25 @@ void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig&
           panel_allocator_.Allocate(kernels::SketchShape(shape().key_dim), block_panels,
                                     block_count));
     }
+    block.group_balls = GroupBallsOf(index, blocks);
     SetLiveRows(shape(), tail_.block_rows(), index++, block);
     sealed_bytes_ += block.bytes();
   }
   sealed_.Append(blocks);
+}
+
+std::shared_ptr<const GroupBalls> GrowingBlocks::GroupBallsOf(
+    std::int64_t index, absl::Span<const SealedBlock> blocks) const {
+  if ((index + 1) % kernels::kBallGroupBlocks != 0) return nullptr;
+  std::vector<kernels::KeyBall> balls;
+  for (std::int64_t i = index + 1 - kernels::kBallGroupBlocks; i <= index; ++i) {
+    const std::int64_t new_index = i - sealed_.size();
+    const SealedBlock& block =
+        new_index < 0 ? sealed_[i] : blocks[static_cast<std::size_t>(new_index)];
+    if (block.sketch == nullptr || !block.sketch->view().has_balls()) return nullptr;
+    for (const kernels::KeyBall& ball : block.sketch->view().balls) balls.push_back(ball);
+  }
+  return std::make_shared<const GroupBalls>(balls, shape().key_dim);
 }
 
 StoredBlocks GrowingBlocks::View() {

@@ -29,8 +29,8 @@ class GrowingBlocks {
  public:
   // What blocks that were read from the log are made of.
   struct Parts {
-    std::vector<SealedBlock>
-        sealed;  // `sketch` and `live_rows` are unset, and `packed` unless compacted.
+    std::vector<SealedBlock> sealed;  // `sketch`, `group_balls` and `live_rows` are unset, and
+                                      // `packed` unless compacted.
     TailParts tail;
     std::uint64_t deleted_count = 0;
   };
@@ -72,9 +72,14 @@ class GrowingBlocks {
 
  private:
   // Moves `blocks`, which must be full, behind the sealed blocks. Makes the packed rows of each
-  // block that has few live rows, the sketch of each other block for which HasSketch() is true, and
-  // the live_rows of all. These members must be unset, except the packed rows of compacted blocks.
+  // block that has few live rows, the sketch of each other block for which HasSketch() is true, the
+  // balls of groups, and the live_rows of all. These members must be unset, except the packed rows
+  // of compacted blocks.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
+  // Returns the balls of the group that block `index` is the last of. Null if it is not the last of
+  // one, or if a block of the group has no balls. `blocks` are the blocks behind the sealed ones.
+  std::shared_ptr<const GroupBalls> GroupBallsOf(std::int64_t index,
+                                                 absl::Span<const SealedBlock> blocks) const;
   // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
   // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which
   // blocks are packed then depends on which rows are live, not on the order of the deletions. That

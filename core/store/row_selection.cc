@@ -77,9 +77,12 @@ absl::StatusOr<RowSelection> RowSelection::Make(const Snapshot& snapshot, const 
   if (filter.last && *filter.last < selection.end_ - selection.begin_) {
     selection.begin_ = selection.end_ - *filter.last;
   }
-  selection.blocks_ = snapshot.BlocksOf(selection.begin_, selection.end_);
-
   const TagFilter tag_filter(filter, snapshot.labels());
+  if (tag_filter.passes_everything() && selection.begin_ == 0 && selection.end_ == row_count) {
+    selection.all_ = &snapshot.all_blocks();
+    return selection;
+  }
+  selection.blocks_ = snapshot.BlocksOf(selection.begin_, selection.end_);
   if (tag_filter.passes_everything()) return selection;
   static const RowTags kNoTags;
   for (PositionedBlock& block : selection.blocks_) {

@@ -22,7 +22,9 @@ class RowSelection {
 
   // The blocks that overlap [begin(), end()). The row_mask of each block has its live rows whose
   // ids and labels pass. A null row_mask means that all rows of the block's view are live and pass.
-  const Snapshot::Blocks& blocks() const { return blocks_; }
+  const Snapshot::Blocks& blocks() const { return all_ == nullptr ? blocks_ : all_->blocks; }
+  // Returns SummaryOf(blocks()) if it is known, or else null.
+  const BlocksSummary* summary() const { return all_ == nullptr ? nullptr : &all_->summary; }
   // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
@@ -34,6 +36,8 @@ class RowSelection {
   }
 
  private:
+  // Set if all live rows are selected. blocks_ is then empty.
+  const Snapshot::AllBlocks* all_ = nullptr;
   Snapshot::Blocks blocks_;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;

@@ -65,6 +65,12 @@ std::int64_t BlockSketch::bytes() const {
   return SharedBytes<BlockSketch>() + panels_->bytes() + HeapBytes(centres_);
 }
 
+GroupBalls::GroupBalls(absl::Span<const kernels::KeyBall> members, std::int64_t key_dim)
+    : centres_(static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim))),
+      balls_(kernels::MakeGroupBalls(members, key_dim, centres_.data())) {}
+
+std::int64_t GroupBalls::bytes() const { return SharedBytes<GroupBalls>() + HeapBytes(centres_); }
+
 std::int64_t PackedRows::bytes() const {
   return SharedBytes<PackedRows>() + HeapBytes(offsets) + (panels == nullptr ? 0 : panels->bytes());
 }
@@ -106,6 +112,7 @@ kernels::BlockView SealedBlock::AllRows(const kernels::PanelShape& shape) const 
 std::int64_t SealedBlock::bytes() const {
   return (panels == nullptr ? 0 : panels->bytes()) + (packed == nullptr ? 0 : packed->bytes()) +
          bounds->bytes() + (sketch == nullptr ? 0 : sketch->bytes()) +
+         (group_balls == nullptr ? 0 : group_balls->bytes()) +
          (memories_before == nullptr ? 0 : memories_before->bytes()) +
          (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>()) +
          (kept == nullptr || kept == live ? 0 : SharedBytes<RowMask>());
@@ -151,6 +158,7 @@ void SetLiveRows(const kernels::PanelShape& shape, std::int64_t block_rows, std:
   } else {
     if (block.live != nullptr) rows.row_mask = block.live->words();
     if (block.sketch != nullptr) rows.sketch = &block.sketch->view();
+    if (block.group_balls != nullptr) rows.group_balls = &block.group_balls->balls();
   }
   block.live_rows = rows;
 }

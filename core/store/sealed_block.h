@@ -5,7 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/attention/positioned_block.h"
+#include "core/kernels/key_ball.h"
 #include "core/kernels/key_sketch.h"
 #include "core/kernels/panel.h"
 #include "core/memory/running_memory.h"
@@ -41,6 +43,23 @@ class BlockSketch {
   const kernels::SketchView view_;
 };
 
+// The balls that the keys of a group of neighbouring blocks have in common.
+class GroupBalls {
+ public:
+  // `members` are the balls of the group's blocks.
+  GroupBalls(absl::Span<const kernels::KeyBall> members, std::int64_t key_dim);
+  GroupBalls(const GroupBalls&) = delete;
+  GroupBalls& operator=(const GroupBalls&) = delete;
+
+  const kernels::KeyBalls& balls() const { return balls_; }
+  // Returns the bytes of this object and of what it has allocated.
+  std::int64_t bytes() const;
+
+ private:
+  std::vector<float> centres_;
+  const kernels::KeyBalls balls_;
+};
+
 // A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
 inline constexpr std::int64_t kPackedPart = 4;
 
@@ -73,6 +92,9 @@ struct SealedBlock {
   std::shared_ptr<const PackedRows> packed;  // Null if many rows are live.
   std::shared_ptr<const RowBounds> bounds;
   std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
+  // The balls of the group that this block is the last of. Null: it is not the last of one, or a
+  // block of the group had no balls when this block was sealed.
+  std::shared_ptr<const GroupBalls> group_balls;
   // The state of the memories before this block's first row. Null for block 0, and in an Attend,
   // which has no memories.
   std::shared_ptr<const MemorySet> memories_before;

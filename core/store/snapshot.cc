@@ -23,6 +23,17 @@ absl::Status RowsCompacted(std::uint64_t position, std::uint64_t begin, std::uin
 
 }  // namespace
 
+const Snapshot::AllBlocks& Snapshot::all_blocks() const {
+  // ThreadSanitizer sees the order that std::call_once makes, and not that of Abseil's library.
+  std::call_once(all_blocks_once_, [this] {
+    auto all = std::make_unique<AllBlocks>();
+    all->blocks = BlocksOf(0, row_count());
+    all->summary = SummaryOf(all->blocks);
+    all_blocks_ = std::move(all);
+  });
+  return *all_blocks_;
+}
+
 Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
   SOFTLOOKUP_DCHECK(index >= 0 && index < block.view.row_count)
       << "row " << index << " of " << block.view.row_count;

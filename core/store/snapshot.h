@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/attention/blocks_summary.h"
 #include "core/attention/positioned_block.h"
 #include "core/memory/running_memory.h"
 #include "core/store/row_tags.h"
@@ -30,7 +32,7 @@ class Snapshot {
   std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
   std::uint64_t deleted_row_count() const { return deleted_count_; }
   // Bytes of RAM that the store takes, with the allocator's overhead. Bytes that only older
-  // snapshots hold do not count, nor do the log's buffers. These count:
+  // snapshots hold do not count, nor do all_blocks() and the log's buffers. These count:
   // - rows, in blocks and packed, with the room reserved for more;
   // - the ids, labels and masks of rows; the sketches and bounds of blocks;
   // - the state of each running memory before every block but the first, and after the last row;
@@ -45,6 +47,15 @@ class Snapshot {
   Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const {
     return stored_blocks_.BlocksOf(begin, end);
   }
+
+  // All blocks, and what lookups have to know of all of them together.
+  struct AllBlocks {
+    Blocks blocks;
+    BlocksSummary summary;
+  };
+  // Returns BlocksOf(0, row_count()) with their summary. The first call makes them, so that other
+  // lookups need not walk over all blocks.
+  const AllBlocks& all_blocks() const;
 
   // Returns row `index` of block.view. BlocksOf must have returned `block`. The components are as
   // the store keeps them, after rounding to the storage type.
@@ -86,6 +97,8 @@ class Snapshot {
   std::uint64_t deleted_count_ = 0;
   std::shared_ptr<const LabelDictionary> labels_;
   StoredBlocks stored_blocks_;
+  mutable std::once_flag all_blocks_once_;
+  mutable std::unique_ptr<const AllBlocks> all_blocks_;
 };
 
 }  // namespace softlookup

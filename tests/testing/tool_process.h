@@ -32,6 +32,12 @@ class ToolProcess {
   ToolProcess(const ToolProcess&) = delete;
   ToolProcess& operator=(const ToolProcess&) = delete;
 
+  // Returns whether the process has ended by itself. End() must still be called.
+  bool HasEnded() const {
+    siginfo_t found = {};
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid_), &found, WEXITED | WNOHANG | WNOWAIT), 0);
+    return found.si_pid == pid_;
+  }
   // Sends `signal`. Returns what waitpid() says of the end.
   int End(int signal) {
     int status = 0;

@@ -27,7 +27,8 @@ CORE_EDGES = {
     "replication": ("include", "base"),
     "attention": ("include", "kernels", "parallel", "base"),
     "scheduler": ("attention", "parallel", "base"),
-    "store": ("include", "attention/positioned_block.h", "memory", "kernels", "base"),
+    "store": ("include", "attention/positioned_block.h", "attention/blocks_summary.h", "memory",
+              "kernels", "base"),
     "engine": ("include", "attention", "memory", "scheduler", "store", "storage", "kernels",
                "parallel", "base"),
 }

@@ -57,14 +57,53 @@ class BlockChoiceTest : public ::testing::Test {
       EXPECT_FALSE(choice.read.has_value());
       EXPECT_THAT(tried_, IsEmpty());
     }
+    const std::vector<std::int64_t> tried = tried_;
+    EXPECT_EQ(ChooseByGroups(goal).read, choice.read);
+    tried_ = tried;
     return choice;
   }
+  // As Choose(goal), but begins with bounds of groups of blocks.
+  BlockChoice ChooseByGroups(const LookGoal& goal) {
+    const std::vector<const PositionedBlock*> blocks = Blocks();
+    std::vector<double> highest(blocks.size());
+    BoundBlocks(plan_, query_, blocks, highest.data());
+    const std::vector<double> of_blocks = highest;
+    constexpr auto kBlocks = static_cast<std::size_t>(kernels::kBallGroupBlocks);
+    std::deque<std::array<float, 2 * kernels::CentreFloats(1)>> centres;
+    std::deque<kernels::KeyBalls> balls_of_groups;
+    std::vector<const kernels::KeyBalls*> groups;
+    for (std::size_t end = kBlocks; end <= blocks.size(); end += kBlocks) {
+      std::vector<kernels::KeyBall> balls;
+      for (std::size_t b = end - kBlocks; b < end; ++b) {
+        if (std::abs(of_blocks[b]) < kInfiniteLogit) balls.push_back(blocks[b]->sketch->balls[0]);
+      }
+      groups.push_back(nullptr);
+      if (balls.size() < kBlocks) continue;
+      groups.back() = &balls_of_groups.emplace_back(
+          kernels::MakeGroupBalls(balls, 1, centres.emplace_back().data()));
+    }
+    BoundGroups(plan_, query_, groups, highest.data());
+    refined_.clear();
+    const auto refine = [&](double cut) {
+      const std::size_t refined_before = refined_.size();
+      for (std::size_t b = 0; b < groups.size() * kBlocks; ++b) {
+        if (highest[b] == of_blocks[b] || highest[b] < cut) continue;
+        EXPECT_GE(highest[b], of_blocks[b] - 1e-5) << "block " << b;
+        highest[b] = of_blocks[b];
+        refined_.push_back(static_cast<std::int64_t>(b));
+      }
+      return refined_.size() > refined_before;
+    };
+    return Choose(goal, highest, refine);
+  }
   // `highest` are the bounds of the blocks.
-  BlockChoice Choose(const LookGoal& goal, const std::vector<double>& highest) {
+  BlockChoice Choose(
+      const LookGoal& goal, const std::vector<double>& highest,
+      absl::FunctionRef<bool(double)> refine = [](double /*cut*/) { return false; }) {
     const std::vector<const PositionedBlock*> blocks = Blocks();
     std::vector<float> bounds;
     tried_.clear();
-    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
+    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, RowCount(), goal, refine,
                         [&](const PositionedBlock& block) -> absl::Span<const float> {
                           tried_.push_back(block.number);
                           bounds.assign(kPanels, *block.sketch->balls[0].centre);
@@ -73,12 +112,15 @@ class BlockChoiceTest : public ::testing::Test {
   }
   bool MaySkip(const LookGoal& goal) const {
     BallsRange balls;
-    std::int64_t row_count = 0;
     for (const PositionedBlock& block : blocks_) {
-      row_count += block.view.row_count;
       if (block.sketch != nullptr && block.sketch->has_balls()) balls.Add(block.sketch->balls);
     }
-    return MaySkipBlocks(plan_, query_, balls, goal, row_count);
+    return MaySkipBlocks(plan_, query_, balls, goal, RowCount());
+  }
+  std::int64_t RowCount() const {
+    std::int64_t count = 0;
+    for (const PositionedBlock& block : blocks_) count += block.view.row_count;
+    return count;
   }
 
   std::vector<const PositionedBlock*> Blocks() const {
@@ -95,7 +137,8 @@ class BlockChoiceTest : public ::testing::Test {
   std::deque<std::array<float, kernels::CentreFloats(1)>> centres_;
   std::deque<kernels::SketchView> sketches_;
   std::deque<PositionedBlock> blocks_;
-  std::vector<std::int64_t> tried_;  // Blocks whose panels were asked for.
+  std::vector<std::int64_t> tried_;    // Blocks whose panels were asked for.
+  std::vector<std::int64_t> refined_;  // Blocks whose bound was that of their group before.
 };
 
 TEST_F(BlockChoiceTest, ReadsTheBlocksThatMayReachTheBest) {
@@ -223,6 +266,19 @@ TEST_F(BlockChoiceTest, AllRowsAboveMinScoreMayBeNone) {
   for (int i = 0; i < 10; ++i) Add(static_cast<float>(i), 0.5);
   EXPECT_THAT(Choose({.ranks = LookGoal::kAllRanks, .threshold = {20, 20}}).read,
               ::testing::Optional(IsEmpty()));
+}
+
+// Of 20 groups, one reaches the best block. Three more have the next largest bounds.
+TEST_F(BlockChoiceTest, OnlyGroupsThatMatterAreBoundedBlockByBlock) {
+  for (int i = 0; i < 160; ++i) Add(i == 42 ? 50 : static_cast<float>(i) / 10, 1);
+  EXPECT_THAT(ChooseByGroups(LookGoal{.ranks = 1}).read, ::testing::Optional(ElementsAre(42)));
+  EXPECT_THAT(refined_, SizeIs(32));
+}
+
+// The balls of the first two groups look best, and would take all places among the nearest blocks.
+TEST_F(BlockChoiceTest, WideGroupsDoNotHideTheNearestBlock) {
+  for (int i = 0; i < 40; ++i) Add(i == 20 ? 90 : 0, i == 0 || i == 8 ? 100 : 1);
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(0, 8, 20)));
 }
 
 // They are in the pass for other queries, and must not change what this one reads.

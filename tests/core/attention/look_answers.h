@@ -144,11 +144,10 @@ inline void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
 }
 
 // Rows of 12 clusters, of which each fills a block.
-inline std::vector<float> KeysByCluster() {
-  constexpr std::int64_t kClusters = 12;
-  const std::vector<float> centres = testing::NormalFloats(kClusters * kLookDim, 11);
+inline std::vector<float> KeysByCluster(std::int64_t clusters = 12) {
+  const std::vector<float> centres = testing::NormalFloats(clusters * kLookDim, 11);
   std::vector<float> keys =
-      testing::NormalFloats(kClusters * kernels::kBlockRowsMax * kLookDim, 12, /*deviation=*/0.05);
+      testing::NormalFloats(clusters * kernels::kBlockRowsMax * kLookDim, 12, /*deviation=*/0.05);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t row = i / kLookDim, cluster = row / kernels::kBlockRowsMax;
     keys[i] += centres[cluster * kLookDim + i % kLookDim];

@@ -38,8 +38,8 @@ class RoundScanTest : public ::testing::Test {
     work_.cut.item_queries = item_queries;
     std::int64_t begin = 0;
     for (std::int64_t block = 0; block < kBlocks; ++block) {
-      const bool ends_group =
-          block + 1 == kBlocks || blocks_->group_of(block) != blocks_->group_of(block + 1);
+      const bool ends_group = block + 1 == kBlocks ||
+                              blocks_->merge_group_of(block) != blocks_->merge_group_of(block + 1);
       work_.blocks.push_back(block);
       if (by_group && !ends_group) continue;
       work_.cut.ranges.push_back({.begin = begin, .end = block + 1, .ends_group = ends_group});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -64,6 +65,21 @@ TEST_F(LookupTaskTest, AMemoryStandsForTheRowsBeforeTheFilter) {
   EXPECT_EQ(lookup.attention().memory->multiplicity, 2);
   EXPECT_EQ(lookup.attention().memory->position, 1u);
   EXPECT_EQ(lookup.attention().memory->key[0], 1.5) << "the average of rows 0 and 1";
+}
+
+// A lookup that is refused still tells how many rows it was for.
+TEST_F(LookupTaskTest, KeepsTheSnapshotThatItRefersToAfterAnError) {
+  std::shared_ptr<const Snapshot> snapshot = store_.newest();
+  const std::weak_ptr<const Snapshot> kept = snapshot;
+  ASSERT_THAT(store_.Append({.keys = One(query_), .values = One(query_)}), IsOk());
+  store_.Commit();
+  LookupTask lookup(context_);
+  EXPECT_FALSE(lookup
+                   .Select({.queries = One(query_), .source = Source::kMemory, .memory = "nope"},
+                           std::move(snapshot))
+                   .ok());
+  EXPECT_FALSE(kept.expired());
+  EXPECT_EQ(lookup.attention().row_count(), 4u);
 }
 
 TEST_F(LookupTaskTest, InputsBecomeQueries) {

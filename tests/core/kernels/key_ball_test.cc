@@ -80,6 +80,64 @@ TEST_P(KeyBallTest, AreSmallWhereKeysAreAlike) {
   }
 }
 
+bool Holds(const KeyBalls& balls, const KeyBall& member, std::int64_t dim) {
+  return std::ranges::any_of(balls, [&](const KeyBall& ball) {
+    return Distance(member.centre, ball.centre, dim) + member.radius <= ball.radius;
+  });
+}
+
+TEST_P(KeyBallTest, AGroupsBallsHoldThoseOfItsBlocks) {
+  for (const std::int64_t dim : {1, 32, 37, 300}) {
+    for (const double deviation : {0.0, 1e-20, 1.0, 1e15}) {
+      const std::int64_t size = CentreFloats(dim);
+      std::vector<KeyBall> members;
+      std::vector<std::vector<float>> centres_of_members;
+      for (std::uint64_t i = 0; i < 2 * kBallGroupBlocks; ++i) {
+        std::vector<float>& centre =
+            centres_of_members.emplace_back(NormalFloats(dim, 100 + i, deviation));
+        centre.resize(static_cast<std::size_t>(size));
+        members.push_back({.centre = centre.data(),
+                           .centre_norm = std::sqrt(Product(centre.data(), centre.data(), dim)),
+                           .radius = deviation * static_cast<double>(i % 3)});
+      }
+      std::vector<float> centres(static_cast<std::size_t>(kBlockBalls * size), 1.0f);
+      const KeyBalls balls = MakeGroupBalls(members, dim, centres.data());
+      for (const KeyBall& ball : balls) {
+        EXPECT_NEAR(ball.centre_norm, std::sqrt(Product(ball.centre, ball.centre, dim)),
+                    ball.centre_norm * 1e-12);
+        for (std::int64_t i = dim; i < size; ++i) EXPECT_EQ(ball.centre[i], 0) << "padding";
+      }
+      for (const KeyBall& member : members) {
+        EXPECT_TRUE(Holds(balls, member, dim)) << dim << " components, deviation " << deviation;
+      }
+    }
+  }
+}
+
+// Blocks of three clusters, in any proportion: one ball holds one of them, the other two.
+TEST_P(KeyBallTest, AGroupsBallsAreSmall) {
+  constexpr std::int64_t kDim = 64;
+  constexpr double kRadius = 0.9;
+  const std::vector<float> means = NormalFloats(3 * kDim, 1);
+  const double apart = Distance(means.data(), means.data() + kDim, kDim);
+  for (const std::int64_t first : {2, 6, 12}) {
+    std::vector<KeyBall> members;
+    for (std::int64_t i = 0; i < 2 * kBallGroupBlocks; ++i) {
+      const float* const mean = means.data() + (i < first ? 0 : i < 14 ? 1 : 2) * kDim;
+      members.push_back(
+          {.centre = mean, .centre_norm = std::sqrt(Product(mean, mean, kDim)), .radius = kRadius});
+    }
+    std::vector<float> centres(kBlockBalls * CentreFloats(kDim));
+    double largest = 0;
+    for (const KeyBall& ball : MakeGroupBalls(members, kDim, centres.data())) {
+      largest = std::max(largest, ball.radius);
+    }
+    // The smallest ball around two of them has a radius of apart / 2 + kRadius. Three means can be
+    // a little further apart than these two.
+    EXPECT_LE(largest, 1.25 * (apart / 2 + kRadius)) << first << " balls of the first cluster";
+  }
+}
+
 TEST_P(KeyBallTest, ProductsAreWithinTheirBound) {
   constexpr int kCount = 5;
   for (const std::int64_t dim : {1, 15, 16, 17, 31, 48, 100, 1000}) {

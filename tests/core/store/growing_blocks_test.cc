@@ -132,6 +132,30 @@ std::vector<std::pair<std::uint64_t, float>> ReadLiveRows(const StoredBlocks& bl
   return rows;
 }
 
+TEST_F(GrowingBlocksTest, TheLastBlockOfAGroupHasItsBalls) {
+  AppendNumbered(blocks_, 8 * 1024);
+  const kernels::KeyBalls* const balls = blocks_.View().LiveRowsOf(7).group_balls;
+  ASSERT_NE(balls, nullptr);
+  EXPECT_EQ(blocks_.View().LiveRowsOf(6).group_balls, nullptr);
+  // Rows 0 and 8191 are 8 |8191| apart, and lie on one line with the others.
+  EXPECT_LE((*balls)[0].radius + (*balls)[1].radius, 1.05 * 8 * 4096);
+  blocks_.Delete(Positions(7 * 1024, 7 * 1024 + 10));
+  EXPECT_EQ(blocks_.View().LiveRowsOf(7).group_balls, balls) << "they hold the rows that remain";
+  const GrowingBlocks savepoint = blocks_;
+  blocks_.Delete(Positions(7 * 1024 + 10, 8 * 1024));
+  EXPECT_EQ(blocks_.View().LiveRowsOf(7).group_balls, nullptr) << "a packed block has no balls";
+  blocks_ = savepoint;
+  EXPECT_EQ(blocks_.View().LiveRowsOf(7).group_balls, balls);
+}
+
+TEST_F(GrowingBlocksTest, AGroupWithABlockThatWasPackedHasNoBalls) {
+  AppendNumbered(blocks_, 3 * 1024);
+  blocks_.Delete(Positions(0, 1000));
+  AppendNumbered(blocks_, 13 * 1024);
+  EXPECT_EQ(blocks_.View().LiveRowsOf(7).group_balls, nullptr);
+  EXPECT_NE(blocks_.View().LiveRowsOf(15).group_balls, nullptr);
+}
+
 TEST_F(GrowingBlocksTest, BlocksWithAQuarterOfTheirRowsOrLessAreCompacted) {
   AppendNumbered(blocks_, 6 * 1024 + 100);
   blocks_.Delete(Positions(10, 1024));                  // 10 are live.

@@ -101,6 +101,15 @@ class CompactedBlockTest : public ::testing::Test {
   SealedBlock block_;
 };
 
+TEST_F(CompactedBlockTest, TheBallsOfItsGroupCountInItsBytes) {
+  const std::int64_t before = block_.bytes();
+  const std::vector<float> centre(16, 1.0f);
+  const std::vector<kernels::KeyBall> members(
+      8, {.centre = centre.data(), .centre_norm = 4, .radius = 1});
+  block_.group_balls = std::make_shared<const GroupBalls>(members, 16);
+  EXPECT_GE(block_.bytes(), before + 2 * 16 * 4);
+}
+
 TEST_F(CompactedBlockTest, LookupsReadTheSameBytes) {
   // A panel and a row; a panel; a row; none.
   std::vector<std::int64_t> rows(17);

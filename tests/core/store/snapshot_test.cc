@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/store/row_selection.h"
 #include "core/store/store_editor.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/random.h"
@@ -64,6 +65,29 @@ TEST(SnapshotTest, GoldenMemoriesHoldForEveryKindAndWindow) {
     EXPECT_NEAR(value.weight, golden.expected_weight, 1e-12 * golden.expected_weight);
   }
   EXPECT_EQ(cases, 30);
+}
+
+TEST(SnapshotTest, SelectionsOfAllRowsShareOneListOfBlocks) {
+  constexpr std::int64_t kRows = 3000;
+  StoreEditor store({.name = "s", .key_dim = 1, .value_dim = 1});
+  const std::vector<float> numbers = NormalFloats(kRows, 1);
+  const MatrixView rows{.data = numbers.data(), .rows = kRows, .cols = 1};
+  const auto snapshot = store.Append({.keys = rows, .values = rows})->snapshot;
+  const RowSelection all = *RowSelection::Make(*snapshot, {}, "");
+  const RowSelection all_too = *RowSelection::Make(*snapshot, {.begin = 0, .end = kRows}, "");
+  EXPECT_EQ(all.blocks().data(), all_too.blocks().data());
+  EXPECT_EQ(all.blocks().size(), 3);
+  ASSERT_NE(all.summary(), nullptr);
+  EXPECT_EQ(all.summary()->row_count, kRows);
+  for (const RowFilter& filter :
+       {RowFilter{.begin = 1}, RowFilter{.end = kRows - 1}, RowFilter{.exclude_ids = {7}}}) {
+    const RowSelection some = *RowSelection::Make(*snapshot, filter, "");
+    EXPECT_NE(some.blocks().data(), all.blocks().data());
+    EXPECT_EQ(some.summary(), nullptr);
+  }
+  const auto next = store.Append({.keys = rows, .values = rows})->snapshot;
+  EXPECT_EQ(RowSelection::Make(*next, {}, "")->summary()->row_count, 2 * kRows);
+  EXPECT_EQ(all.summary()->row_count, kRows);
 }
 
 TEST(SnapshotTest, AMemoryAsOfAnyPositionHasTheBitsOfARescan) {
