@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/flag_text.h"
 
 namespace softlookup::server {
 namespace {
@@ -25,6 +28,24 @@ bool IsSamePlace(const std::string& a, const std::string& b) {
 std::string DirectoryOf(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
+}
+
+// Returns an error if other machines could speak for a member of etcd.
+std::optional<std::string> UnsafeEtcd(const Flags& flags) {
+  if (flags.cluster_etcd.empty() || !flags.cluster_etcd_ca.empty() || flags.insecure) {
+    return std::nullopt;
+  }
+  const std::vector<std::string> addresses = absl::StrSplit(flags.cluster_etcd, ',');
+  for (const std::string& address : addresses) {
+    const std::optional<HostPort> parsed = SplitHostPort(address);
+    if (!parsed.has_value()) continue;  // The socket of a process on this machine.
+    const std::string& host = parsed->host;
+    if (host == "localhost" || host == "::1" || host.starts_with("127.")) continue;
+    return absl::StrCat("--cluster-etcd ", address,
+                        " is on another machine, so it takes --cluster-etcd-ca; or say --insecure "
+                        "if everybody on that network may do everything");
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -50,6 +71,9 @@ std::optional<std::string> NonFiniteFlag(const Flags& flags) {
 std::optional<std::string> FlagConflict(const Flags& flags, bool is_ephemeral, bool sets_data_dir) {
   if (is_ephemeral) {
     if (sets_data_dir) return "--ephemeral and --data-dir exclude each other";
+    if (!flags.cluster_etcd.empty()) {
+      return "--ephemeral and --cluster-etcd exclude each other: a replica keeps its data on disk";
+    }
     if (flags.verify) return "--verify checks a --data-dir, which --ephemeral has not";
     if (flags.backup_dir.empty()) return std::nullopt;
     return "--ephemeral and --backup-dir exclude each other: what is in memory only cannot be "
@@ -62,6 +86,7 @@ std::optional<std::string> FlagConflict(const Flags& flags, bool is_ephemeral, b
   if (IsSamePlace(flags.backup_dir, flags.data_dir)) {
     return "--backup-dir must not be the data directory itself";
   }
+  if (std::optional<std::string> error = UnsafeEtcd(flags)) return error;
   if (!flags.audit_log.empty() && IsSamePlace(DirectoryOf(flags.audit_log), flags.data_dir)) {
     return "--audit-log must not be in the data directory";
   }

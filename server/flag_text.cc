@@ -26,4 +26,11 @@ std::optional<HostPort> SplitHostPort(const std::string& address) {
   return result;
 }
 
+bool IsClusterName(absl::string_view text) {
+  constexpr std::size_t kBytesMax = 64;
+  return !text.empty() && text.size() <= kBytesMax && std::ranges::all_of(text, [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
 }  // namespace softlookup::server

@@ -8,7 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/byte_size.h"
 #include "client/cli/help_formatter.h"
@@ -149,6 +151,44 @@ void AddSecurityFlags(CLI::App& app, Flags& flags) {
       ->group("Security");
 }
 
+void AddClusterFlags(CLI::App& app, Flags& flags) {
+  const CLI::Validator addresses(
+      [](std::string& value) {
+        for (const absl::string_view address : absl::StrSplit(value, ',')) {
+          // gRPC's name for the socket of a process on this machine.
+          if (!absl::StartsWith(address, "unix:")) ValidateAddress(std::string(address));
+        }
+        return std::string();
+      },
+      "HOST:PORT,...");
+  // They are in keys and values of etcd, between other text.
+  const CLI::Validator name(
+      [](std::string& value) {
+        return IsClusterName(value)
+                   ? std::string()
+                   : absl::StrCat("\"", value, "\" is not 1 to 64 letters, digits, -, _ or .");
+      },
+      "NAME");
+  CLI::Option* etcd =
+      app.add_option(
+             "--cluster-etcd", flags.cluster_etcd,
+             "Addresses of etcd's members, which then decide the order of writes and who may write")
+          ->group("Cluster")
+          ->transform(addresses);
+  app.add_option(
+         "--cluster-etcd-ca", flags.cluster_etcd_ca,
+         "PEM file of the authorities of etcd's members; with it, etcd is spoken to over TLS")
+      ->group("Cluster")
+      ->needs(etcd);
+  const auto add_name = [&](const char* flag, std::string& value, const char* what) {
+    etcd->needs(app.add_option(flag, value, what)->group("Cluster")->transform(name)->needs(etcd));
+  };
+  add_name("--cluster", flags.cluster, "Name of the cluster, which may share its etcd with others");
+  add_name("--group", flags.group, "Name of the group of servers with the same data");
+  add_name("--node", flags.node,
+           "Name of this server in its group; for one data directory alone, also after it is lost");
+}
+
 void AddCountLimits(CLI::App& app, Flags& flags) {
   Limits& limits = flags.limits;
   const auto limit = [&app](const char* flag, std::int64_t& value, const char* what,
@@ -254,6 +294,7 @@ void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
   AddCompaction(app, flags);
   AddShutdownAndLogFlags(app, flags);
   AddSecurityFlags(app, flags);
+  AddClusterFlags(app, flags);
   AddCountLimits(app, flags);
   AddTimeLimits(app, flags);
   AddTenantRates(app, flags);

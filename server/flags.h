@@ -50,8 +50,15 @@ struct Flags {
   std::string tls_key;          // Path of the private key. Set if and only if tls_certificate is.
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
-  std::string audit_log;        // Path of the audit log. Empty: there is none.
-  std::string config;           // Path of the --config file, as given. Empty: there is none.
+  // Members of etcd as HOST:PORT, with commas between them. Empty: the server is no replica, and
+  // the next four are empty, too.
+  std::string cluster_etcd;
+  std::string cluster_etcd_ca;  // Path of a PEM file. Empty: etcd is spoken to in plaintext.
+  std::string cluster;
+  std::string group;
+  std::string node;
+  std::string audit_log;  // Path of the audit log. Empty: there is none.
+  std::string config;     // Path of the --config file, as given. Empty: there is none.
   // Whether other machines may connect without TLS or without an auth file.
   bool insecure = false;
   // Rates of each tenant. 0: no limit.

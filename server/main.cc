@@ -1,5 +1,4 @@
 #include <google/protobuf/stubs/logging.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cli/terminal_width.h"
 #include "server/admin/verify.h"
+#include "server/base/stop_signals.h"
 #include "server/base/version.h"
 #include "server/flags.h"
 #include "server/observability/line_format.h"
@@ -23,19 +23,6 @@
 #include "server/server.h"
 
 namespace {
-
-// Blocks the signals that the server waits for, in this thread and in all threads that it starts,
-// so that only sigwait() sees them. Ignores SIGPIPE. Returns the blocked signals.
-sigset_t BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signals;
-}
 
 // What the server log says of a SIGHUP: which files the server has read again, and what it has not.
 std::string ReloadLine(const softlookup::server::Flags& flags) {
@@ -71,7 +58,11 @@ int main(int argc, char** argv) {
   SetUpServerLog(LineFormatOf(flags.log_format), flags.log_level);
   for (const std::string& warning : flags.warnings) spdlog::warn("{}", warning);
 
-  auto server = Server::Start(flags);
+  auto server = Server::Start(flags, IsStopRequested);
+  if (absl::IsCancelled(server.status())) {
+    spdlog::info("{}", std::string(server.status().message()));
+    return 0;
+  }
   if (!server.ok()) {
     std::cerr << "softlookup-server: " << server.status().message() << "\n";
     return 1;
@@ -93,7 +84,8 @@ int main(int argc, char** argv) {
   }
   spdlog::info("signal {}: takes no new calls, lets running ones end", signal);
   (*server)->Stop(absl::Seconds(flags.shutdown_grace_seconds));
+  const bool has_failed = (*server)->has_failed();
   server->reset();
   spdlog::info("stopped");
-  return 0;
+  return has_failed ? 1 : 0;
 }

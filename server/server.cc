@@ -150,63 +150,6 @@ absl::Status CheckDataDirectory(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags,
-                                                   std::shared_ptr<EngineObserver> observer) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
-  spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
-  const EngineOptions options{.limits = flags.limits,
-                              .compact_above = flags.compact_above,
-                              .observer = std::move(observer),
-                              .thread_count = flags.threads,
-                              .queries_per_pass_max = flags.share_queries,
-                              .pass_wait_max = absl::Microseconds(flags.share_wait_us),
-                              .kernel = choice.kernel};
-  if (flags.data_dir.empty()) return Engine::Create(options);
-  return Engine::Open(options, flags.data_dir);
-}
-
-// Logs the progress of Engine::Load() and each damaged store. Counts the stores and rows loaded.
-class LoadReport final : public LoadObserver {
- public:
-  void OnProgress(std::int64_t loaded, std::int64_t count) override {
-    const absl::Time now = absl::Now();
-    if (now - last_line_ < kInterval) return;
-    last_line_ = now;
-    spdlog::info("loaded {} of {} stores", loaded, count);
-  }
-  void OnStore(const StoreInfo& info) override {
-    ++store_count_;
-    row_count_ += info.row_count;
-  }
-  void OnDamage(const absl::Status& damage) override {
-    spdlog::error("{}", std::string(damage.message()));
-  }
-  void OnDiskKept(const absl::Status& why) override {
-    spdlog::warn("the disk of deleted stores is not freed: {}", std::string(why.message()));
-  }
-  std::int64_t store_count() const { return store_count_; }
-  std::uint64_t row_count() const { return row_count_; }
-
- private:
-  static constexpr absl::Duration kInterval = absl::Seconds(1);
-
-  absl::Time last_line_ = absl::Now();
-  std::int64_t store_count_ = 0;
-  std::uint64_t row_count_ = 0;
-};
-
-absl::Status Load(Engine& engine) {
-  const absl::Time begin = absl::Now();
-  LoadReport report;
-  SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(report));
-  spdlog::info("loaded {} stores with {} rows in {:.3f} s", report.store_count(),
-               report.row_count(), absl::ToDoubleSeconds(absl::Now() - begin));
-  if (engine.stats().log_failed) {
-    spdlog::warn("writes are refused: the disk of the data directory is full or has failed");
-  }
-  return absl::OkStatus();
-}
-
 // Returns a function that reads the figures of the disks that a server writes to. The function owns
 // its paths, because it may outlive the server (see DiskWatch).
 DiskWatch::Read ReaderOfDisks(const Flags& flags) {
@@ -226,17 +169,17 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+Server::Server(OpenedEngine opened, std::shared_ptr<EngineLog> engine_log,
                std::unique_ptr<AuditLog> audit, std::unique_ptr<GrpcPort> grpc_port,
                const Flags& flags)
     : audit_(std::move(audit)),
       engine_log_(std::move(engine_log)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
       limiters_(CallLimitsOf(flags)),
-      engine_(std::move(engine)),
+      opened_(std::move(opened)),
       disk_watch_(ReaderOfDisks(flags)),
-      backups_([this](const std::string& directory) { return engine_->CopyTo(directory); },
-               [this] { return engine_->DamagedStores(); }, flags.backup_dir,
+      backups_([this](const std::string& directory) { return engine_.CopyTo(directory); },
+               [this] { return engine_.DamagedStores(); }, flags.backup_dir,
                [this] { disk_watch_.ReadSoon(); }),
       service_({.calls = calls_,
                 .streams = streams_,
@@ -246,11 +189,11 @@ Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine
                 .engine_log = *engine_log_,
                 .audit = audit_.get(),
                 .refusals = refusals_},
-               *engine_, backups_, health_),
+               engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       pages_([this] { return health_.is_serving(); },
              [this] {
-               return MetricsPage(*engine_, observer_.metrics(), process_stats_,
+               return MetricsPage(engine_, opened_.replication, observer_.metrics(), process_stats_,
                                   disk_watch_.latest(), security_stats(), health_.is_serving());
              }),
       grpc_port_(std::move(grpc_port)),
@@ -260,7 +203,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine
       [this](const std::string& peer, absl::string_view why) { grpc_port_->Cut(peer, why); });
 }
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags,
+                                                      const std::function<bool()>& should_stop) {
   // Raises the limit on descriptors, so this must come before anything opens many files.
   const std::size_t connections_max =
       RaiseDescriptorLimitFor(static_cast<std::size_t>(flags.connections_max));
@@ -284,9 +228,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
                                 AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
   const auto engine_log = std::make_shared<EngineLog>();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags, engine_log));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(OpenedEngine opened, OpenEngine(flags, engine_log));
   std::unique_ptr<Server> server(
-      new Server(std::move(engine), engine_log, std::move(audit), std::move(grpc_port), flags));
+      new Server(std::move(opened), engine_log, std::move(audit), std::move(grpc_port), flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags));
 
@@ -296,7 +240,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   server->http_address_ = JoinHostPort(http.host, server->http_.port());
 
   if (!flags.data_dir.empty()) {
-    const absl::Status status = Load(*server->engine_);
+    const absl::Status status = LoadEngine(server->opened_, should_stop);
     if (!status.ok()) {
       server->Stop(absl::ZeroDuration());  // The destructor would wait for clients to leave.
       return status;
@@ -359,6 +303,10 @@ SecurityStats Server::security_stats() const {
   SecurityStats stats{.tls = tls_reloads_.counts(), .auth = auth_reloads_.counts()};
   if (tls_ != nullptr) stats.certificate_end = tls_->certificate_end();
   return stats;
+}
+
+bool Server::has_failed() const {
+  return opened_.replication != nullptr && !opened_.replication->failure().ok();
 }
 
 void Server::Reload() {

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,7 @@
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
 #include "server/observability/security_stats.h"
+#include "server/open_engine.h"
 #include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
 #include "server/rpc/call_limiters.h"
@@ -47,9 +49,13 @@ class Server {
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
   // FAILED_PRECONDITION: `flags.data_dir` is no data directory and cannot become one
   // (InspectDataDirectory), or `flags.insecure` is not set and other machines could connect without
-  // TLS or without auth rules. INTERNAL: gRPC does not start. Also the errors of ChooseKernel,
-  // Engine::Open and Engine::Load.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
+  // TLS or without auth rules. INTERNAL: gRPC does not start. Also the errors of OpenEngine()
+  // and LoadEngine().
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      const Flags& flags, const std::function<bool()>& should_stop = [] { return false; });
+
+  // Returns true if this is a replica that can never serve again.
+  bool has_failed() const;
 
   // The addresses that the server listens on, as HOST:PORT with the ports in use.
   const std::string& grpc_address() const { return grpc_address_; }
@@ -67,8 +73,8 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  // `engine_log` is the observer of `engine`. `grpc_port` must be bound.
-  Server(std::unique_ptr<Engine> engine, std::shared_ptr<EngineLog> engine_log,
+  // `engine_log` is the observer of the engine. `grpc_port` must be bound.
+  Server(OpenedEngine opened, std::shared_ptr<EngineLog> engine_log,
          std::unique_ptr<AuditLog> audit, std::unique_ptr<GrpcPort> grpc_port, const Flags& flags);
 
   // Loads the certificates and the auth file, and starts to watch them for changes.
@@ -85,12 +91,13 @@ class Server {
   ReloadCounter auth_reloads_;
   CallObserver observer_;
   // Members are destroyed in reverse order. The engine's last callbacks can use calls_, streams_
-  // and limiters_, so engine_ comes after these. The last tasks of limiters_.workers can use the
+  // and limiters_, so opened_ comes after these. The last tasks of limiters_.workers can use the
   // members above limiters_, so limiters_ comes after those.
   CallCounter calls_;
   StreamRegistry streams_;
   CallLimiters limiters_;
-  const std::unique_ptr<Engine> engine_;
+  const OpenedEngine opened_;
+  Engine& engine_ = *opened_.engine;
   DiskWatch disk_watch_;
   Backups backups_;
   Health health_;

@@ -15,6 +15,7 @@ namespace {
 // payload each.
 constexpr absl::string_view kReasonUrl = "softlookup/reason";
 constexpr absl::string_view kRetryUrl = "softlookup/retry_after_us";
+constexpr absl::string_view kUnknownOutcomeUrl = "softlookup/unknown_outcome";
 constexpr absl::string_view kMetadataUrl = "softlookup/metadata/";
 
 }  // namespace
@@ -37,6 +38,15 @@ absl::Status InvalidOption(absl::string_view field, absl::string_view message) {
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {
   status.SetPayload(kRetryUrl, absl::Cord(absl::StrCat(absl::ToInt64Microseconds(delay))));
   return status;
+}
+
+absl::Status WithUnknownOutcome(absl::Status status) {
+  status.SetPayload(kUnknownOutcomeUrl, absl::Cord());
+  return status;
+}
+
+bool HasUnknownOutcome(const absl::Status& status) {
+  return status.GetPayload(kUnknownOutcomeUrl).has_value();
 }
 
 std::string ReasonOf(const absl::Status& status) {

@@ -97,6 +97,11 @@ absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 // microseconds, rounded towards zero.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
+// Returns `status`, of a change that may have been made all the same, or may be made later. Every
+// other error of a change says that it was not made and never will be.
+absl::Status WithUnknownOutcome(absl::Status status);
+bool HasUnknownOutcome(const absl::Status& status);
+
 // Return what MakeError() and WithRetryAfter() stored in a status. Other statuses have the reason
 // "", no metadata and no retry delay.
 std::string ReasonOf(const absl::Status& status);

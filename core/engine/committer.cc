@@ -4,6 +4,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/check.h"
+#include "core/base/error.h"
 
 namespace softlookup {
 namespace {
@@ -17,6 +18,9 @@ constexpr std::size_t kGroupCountMax = 512;
 // If the log takes this long or longer for a group, only the committer's thread runs the next
 // group. A caller's thread has other calls to answer, and should not wait for a slow log.
 constexpr absl::Duration kQuick = absl::Milliseconds(1);
+
+// When a write may be tried again that is refused because an earlier one is unsettled.
+constexpr absl::Duration kSettleRetryDelay = absl::Seconds(1);
 
 }  // namespace
 
@@ -35,6 +39,7 @@ Committer::~Committer() {
     closed_ = true;
   }
   thread_.join();
+  if (log_ != nullptr) log_->WhenSettled(nullptr);
 }
 
 bool Committer::Post(std::unique_ptr<Write> write, MayBlock may_block) {
@@ -58,20 +63,17 @@ bool Committer::Post(std::unique_ptr<Write> write, MayBlock may_block) {
 }
 
 void Committer::Run() {
-  for (;;) {
-    Writes group = TakeGroup();
-    if (group.empty()) return;
-    CommitGroup(std::move(group));
-  }
+  while (std::optional<Writes> group = TakeGroup()) CommitGroup(*std::move(group));
 }
 
-Committer::Writes Committer::TakeGroup() {
+std::optional<Committer::Writes> Committer::TakeGroup() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !committing_ && (closed_ || !queue_.empty());
+    return !committing_ && (closed_ || !queue_.empty() || settled_.has_value());
   };
   Writes group;
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(&has_work));
+  if (closed_ && queue_.empty()) return std::nullopt;
   std::int64_t bytes = 0;
   while (!queue_.empty() && group.size() < kGroupCountMax && bytes < kGroupBytesMax) {
     if (queue_.front()->alone() && !group.empty()) break;
@@ -88,6 +90,38 @@ Committer::Writes Committer::TakeGroup() {
 }
 
 void Committer::CommitGroup(Writes group) {
+  SettleIfKnown();
+  if (unsettled_.empty()) {
+    if (!group.empty()) StageAndCommit(std::move(group));
+  } else {
+    for (const auto& write : group) write->Answer(unsettled_error_);
+    group.clear();
+  }
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_CHECK(committing_);
+  committing_ = false;
+}
+
+void Committer::SettleIfKnown() {
+  if (unsettled_.empty()) return;
+  bool is_made = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!settled_.has_value()) return;
+    is_made = *settled_;
+    settled_.reset();
+  }
+  for (const auto& write : unsettled_) {
+    if (is_made) {
+      write->Publish();
+    } else {
+      write->Rollback();
+    }
+  }
+  unsettled_.clear();
+}
+
+void Committer::StageAndCommit(Writes group) {
   const std::unique_ptr<LogBatch> batch = log_ == nullptr ? nullptr : log_->NewBatch();
   Sync sync = Sync::kNo;
   std::vector<absl::Status> statuses;
@@ -101,21 +135,34 @@ void Committer::CommitGroup(Writes group) {
   const bool log_is_quick = log_time < kQuick;
   if (log_ != nullptr && sync == Sync::kYes) sync_time_.Observe(absl::ToInt64Nanoseconds(log_time));
   Report(committed);
+  {
+    absl::MutexLock lock(&mutex_);
+    log_is_quick_ = log_is_quick;
+  }
+  const bool is_unknown = HasUnknownOutcome(committed);
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (!statuses[i].ok()) continue;
     if (committed.ok()) {
       group[i]->Publish();
-    } else {
-      group[i]->Rollback();
-      statuses[i] = committed;
+      continue;
     }
+    statuses[i] = committed;
+    if (!is_unknown) group[i]->Rollback();
   }
-  for (std::size_t i = 0; i < group.size(); ++i) group[i]->Answer(std::move(statuses[i]));
-  group.clear();  // Frees what the writes hold before the next group begins.
-  absl::MutexLock lock(&mutex_);
-  SOFTLOOKUP_CHECK(committing_);
-  committing_ = false;
-  log_is_quick_ = log_is_quick;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const bool is_unsettled = is_unknown && HasUnknownOutcome(statuses[i]);
+    group[i]->Answer(std::move(statuses[i]));
+    if (is_unsettled) unsettled_.push_back(std::move(group[i]));
+  }
+  if (unsettled_.empty()) return;
+  unsettled_error_ = WithRetryAfter(
+      MakeError(reasons::kStorageFailed,
+                "The write was not made: it is not known yet whether an earlier one was"),
+      kSettleRetryDelay);
+  log_->WhenSettled([this](bool is_made) {
+    absl::MutexLock lock(&mutex_);
+    settled_ = is_made;
+  });
 }
 
 void Committer::Report(const absl::Status& committed) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -34,7 +35,10 @@ class Write {
   // Called when the log does not have the write. Undoes the write. May undo the other writes of its
   // group to the same store, too: the log has none of them, and each gets a call of Rollback().
   virtual void Rollback() = 0;
-  // Passes on how the write ended. Called once, last.
+  // Passes on how the write ended. Called once, last. But if the log does not know whether it has
+  // the write (HasUnknownOutcome()), this comes first, with that error, and Publish() or Rollback()
+  // once it is known. While the log does not know, later writes are refused: only Answer() is
+  // called for them, without Stage().
   virtual void Answer(absl::Status status) = 0;
 
   // Returns whether the answer waits until the log is synced.
@@ -66,7 +70,8 @@ class Committer {
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady(),
             std::shared_ptr<EngineObserver> observer = nullptr);
-  // Waits until all posted writes have run.
+  // Waits until all posted writes have run. Leaves open whether the log has writes of which it does
+  // not know that.
   ~Committer();
 
   // Queues `write` for the committer's thread and returns true. Returns false if other writes wait
@@ -81,12 +86,17 @@ class Committer {
   using Writes = std::vector<std::unique_ptr<Write>>;
 
   void Run();
-  // Waits until no group runs, and writes wait or the committer is closed. Then takes the next
-  // group from the queue and sets committing_. Returns no writes if the committer is closed and
-  // none wait.
-  Writes TakeGroup();
-  // Runs `group`, for which committing_ must have been set, and clears committing_.
+  // Waits until no group runs, and there is something to do. Then takes the next group from the
+  // queue, which is empty if there is only something to settle, and sets committing_. Returns
+  // nullopt if the committer is closed and no write waits.
+  std::optional<Writes> TakeGroup();
+  // Runs `group`, for which committing_ must have been set, and clears committing_. `group` may be
+  // empty: then there is only something to settle.
   void CommitGroup(Writes group);
+  // Stages and commits `group`, and lets its writes answer.
+  void StageAndCommit(Writes group);
+  // If the log has told what became of unsettled_, publishes these writes or rolls them back.
+  void SettleIfKnown();
   // Calls `observer_` if this commit, which ended with `committed`, is the first that the log
   // refused, or the first after which the log takes all writes again.
   void Report(const absl::Status& committed);
@@ -96,7 +106,10 @@ class Committer {
   Histogram& sync_time_;
   const Clock& clock_;
   const std::shared_ptr<EngineObserver> observer_;
-  bool refuses_ = false;  // Whether the log refuses writes. Used while committing_ is set.
+  // These are used while committing_ is set.
+  bool refuses_ = false;          // Whether the log refuses writes.
+  Writes unsettled_;              // Writes of which the log does not know whether it has them.
+  absl::Status unsettled_error_;  // What later writes get while there are such.
 
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);
@@ -104,6 +117,7 @@ class Committer {
   bool committing_ ABSL_GUARDED_BY(mutex_) = false;   // A thread runs a group.
   bool log_is_quick_ ABSL_GUARDED_BY(mutex_) = true;  // The log was quick for the last group.
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<bool> settled_ ABSL_GUARDED_BY(mutex_);  // Whether the log has unsettled_.
 
   std::thread thread_;  // Declared last, because it uses the other members.
 };

@@ -15,7 +15,6 @@
 #include "core/engine/committer.h"
 #include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
-#include "core/engine/damage_observer.h"
 #include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
 #include "core/engine/load_stores.h"
@@ -322,26 +321,9 @@ std::unique_ptr<Engine> Engine::Create(const EngineOptions& options) {
   return std::make_unique<EngineOfStores>(options, nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options,
-                                                     const std::string& directory) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> log, OpenCommitLog(directory));
+std::unique_ptr<Engine> MakeEngineOnLog(const EngineOptions& options,
+                                        std::unique_ptr<CommitLog> log) {
   return std::make_unique<EngineOfStores>(options, std::move(log));
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(
-    const EngineOptions& options, const std::string& directory,
-    absl::FunctionRef<void(const absl::Status&)> on_damage) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> log, OpenCommitLog(directory));
-  return OpenOnLog(options, std::move(log), on_damage);
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> OpenOnLog(
-    const EngineOptions& options, std::unique_ptr<CommitLog> log,
-    absl::FunctionRef<void(const absl::Status&)> on_damage) {
-  DamageObserver observer(on_damage);
-  auto engine = std::make_unique<EngineOfStores>(options, std::move(log));
-  SOFTLOOKUP_RETURN_IF_ERROR(engine->Load(observer));
-  return engine;
 }
 
 }  // namespace softlookup

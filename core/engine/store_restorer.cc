@@ -193,7 +193,8 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, st
             MakeAddStore(stores_, store, reserved, limits_.store_count_max, std::move(callback)),
             Committer::MayBlock::kYes);
       });
-  if (added.ok()) std::move(abandon).Cancel();
+  // Records of a store that may yet get its name must stay.
+  if (added.ok() || HasUnknownOutcome(added.status())) std::move(abandon).Cancel();
   return added;
 }
 

@@ -43,11 +43,11 @@ class StoreWrite : public Write {
     stores_.totals.AddWrite(snapshot_->config(), change_);
     if (may_drop_more_) stores_.compaction_queue.Add(store_);
   }
-  void Rollback() override {
+  void Rollback() final {
     store_->editor().Rollback();
     stores_.budget.Add(-growth_);
   }
-  void Answer(absl::Status status) final {
+  void Answer(absl::Status status) override {
     if (!status.ok()) return callback_(std::move(status));
     callback_(MakeResult());
   }

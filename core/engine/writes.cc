@@ -53,7 +53,10 @@ class RefusedAppend final : public Write {
   }
   void Publish() override {}
   void Rollback() override {}
-  void Answer(absl::Status status) override { callback_(std::move(status)); }
+  void Answer(absl::Status status) override {
+    if (chain_ != nullptr) EndChain(*chain_, chain_number_);
+    callback_(std::move(status));
+  }
 
  private:
   const absl::Status status_;
@@ -97,9 +100,10 @@ class AppendWrite final : public StoreWrite<AppendResult> {
       return StoreWrite::Stage(batch);
     });
   }
-  void Rollback() override {
-    if (rows_.chain != nullptr) EndChain(*rows_.chain, rows_.chain_number);
-    StoreWrite::Rollback();
+  void Answer(absl::Status status) override {
+    // The error may be the log's, or may come without Stage().
+    if (!status.ok() && rows_.chain != nullptr) EndChain(*rows_.chain, rows_.chain_number);
+    StoreWrite::Answer(std::move(status));
   }
 
   Sync sync() const override { return rows_.sync; }

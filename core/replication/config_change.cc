@@ -35,7 +35,7 @@ absl::Status ConfigChange::Change(const EtcdTxnResult& read) {
   if (!config_text.has_value() || !point_text.has_value()) {
     return absl::FailedPreconditionError("the group has no configuration or no primary yet");
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const GroupConfig before, ParseConfig(*config_text));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const GroupConfig before, ParseGroupConfig(*config_text));
   SOFTLOOKUP_ASSIGN_OR_RETURN(CommitPoint point, ParseCommitPoint(*point_text));
   std::uint64_t have_all = 0;
   for (std::size_t i = 2; i < read.values.size(); ++i) {
@@ -52,12 +52,13 @@ absl::Status ConfigChange::Change(const EtcdTxnResult& read) {
   point.nonce = nonce_;
   // The commit point is never as it was read again, so a change whose compares fail is never made.
   txn_.Start({.compares = {{keys_.config(), config_text}, {keys_.commit_point(), point_text}},
-              .puts = {{keys_.config(), EncodeConfig(config_)},
+              .puts = {{keys_.config(), EncodeGroupConfig(config_)},
                        {keys_.commit_point(), EncodeCommitPoint(point)}},
               .reads = {keys_.config()}},
              [this](const EtcdTxnResult& result) {
                // Also if an earlier attempt was made and nobody has changed it since.
-               const bool is_made = result.succeeded || result.values[0] == EncodeConfig(config_);
+               const bool is_made =
+                   result.succeeded || result.values[0] == EncodeGroupConfig(config_);
                done_(is_made ? absl::OkStatus()
                              : absl::UnavailableError(
                                    "the group has changed meanwhile; read its configuration"));

@@ -30,7 +30,8 @@ class EntryStore {
   virtual std::optional<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const = 0;
   // Applies an entry to the records, which readers then see, and makes it applied(). A power cut
   // can undo it, together with all that were applied later. The entry must be staged, so that it
-  // can then be applied again. It must follow applied().
+  // can then be applied again. It must follow applied(). DATA_LOSS if the entry's bytes cannot be
+  // understood. After other errors another call can succeed.
   virtual absl::Status Apply(const Entry& entry) = 0;
   // Makes applied() outlive a power cut.
   virtual absl::Status Sync() = 0;

@@ -47,7 +47,7 @@ void Follower::OnRead(Applies applies, const std::vector<std::string>& nodes, st
   auto value = result->values.begin();
   view_ = {};
   view_.config_text = value->value_or("");
-  absl::Status status = ParseInto(*value++, ParseConfig, view_.config);
+  absl::Status status = ParseInto(*value++, ParseGroupConfig, view_.config);
   status.Update(ParseInto(*value++, ParsePrimary, view_.primary));
   view_.commit_point_text = value->value_or("");
   status.Update(ParseInto(*value++, ParseCommitPoint, view_.commit_point));
@@ -92,8 +92,19 @@ void Follower::ApplyNext() {
       return End();
     }
     const std::optional<Entry> staged = store_.Find(slot.sequence, slot.digest);
+    if (!staged.has_value() && std::ranges::find(slot.holders, node_) != slot.holders.end()) {
+      gap_ = MakeError(
+          reasons::kStorageFailed,
+          absl::StrCat("etcd says that node ", node_, " has entry ", slot.sequence,
+                       " of the group on its disk, but it has not: the disk has lost it, or "
+                       "another process has the name of this node"));
+      return End();
+    }
     if (!staged.has_value()) return Fetch(slot, 0, /*was_trimmed=*/false);
-    if (!store_.Apply(*staged).ok()) return End();
+    if (const absl::Status applied = store_.Apply(*staged); !applied.ok()) {
+      if (absl::IsDataLoss(applied)) gap_ = applied;
+      return End();
+    }
     ++next_;
   }
   End();

@@ -146,12 +146,12 @@ absl::StatusOr<Slot> ParseSlot(absl::string_view text) {
   return slot;
 }
 
-std::string EncodeConfig(const GroupConfig& config) {
+std::string EncodeGroupConfig(const GroupConfig& config) {
   return absl::StrCat("version=", config.version, " copies=", config.copies,
                       " replicas=", absl::StrJoin(config.replicas, ","));
 }
 
-absl::StatusOr<GroupConfig> ParseConfig(absl::string_view text) {
+absl::StatusOr<GroupConfig> ParseGroupConfig(absl::string_view text) {
   FieldReader reader("config", text);
   GroupConfig config;
   config.version = reader.Number("version");

@@ -65,8 +65,8 @@ struct GroupConfig {
 
   bool operator==(const GroupConfig&) const = default;
 };
-std::string EncodeConfig(const GroupConfig& config);
-absl::StatusOr<GroupConfig> ParseConfig(absl::string_view text);
+std::string EncodeGroupConfig(const GroupConfig& config);
+absl::StatusOr<GroupConfig> ParseGroupConfig(absl::string_view text);
 
 // The last entry that a replica has applied so that it outlives a power cut; 0 if none.
 std::string EncodeApplied(std::uint64_t sequence);

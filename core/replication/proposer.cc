@@ -9,13 +9,6 @@
 #include "core/base/error.h"
 
 namespace softlookup {
-namespace {
-
-// The payload of an error of an entry that may be committed.
-constexpr char kUnknownPayload[] = "softlookup/may-be-committed";
-
-}  // namespace
-
 Proposer::Proposer(std::string node, const GroupKeys& keys, absl::Duration give_up_after,
                    Etcd& etcd, Peers& peers, EntryStore& store, const Clock& clock,
                    MakeNonce& make_nonce)
@@ -69,17 +62,13 @@ void Proposer::Tick(const std::map<std::string, std::uint64_t>& applied) {
   }
 }
 
-bool Proposer::IsUnknown(const absl::Status& status) {
-  return status.GetPayload(kUnknownPayload).has_value();
-}
-
 void Proposer::StageNext() {
   if (!leading_ || entry_.sequence > 0 || queue_.empty()) return;
   entry_ = {.epoch = term_.commit_point.epoch,
             .sequence = term_.commit_point.sequence + 1,
             .previous = term_.commit_point.digest,
             .digest = DigestOf(term_.commit_point.digest, queue_.front().bytes),
-            .bytes = queue_.front().bytes};
+            .bytes = std::move(queue_.front().bytes)};
   holders_.clear();
   queue_.front().begin = clock_.Now();
   const absl::Status own = store_.Stage(entry_);
@@ -173,7 +162,7 @@ bool Proposer::Adopt(const EtcdTxnResult& result) {
     return false;
   }
   const absl::StatusOr<CommitPoint> point = ParseCommitPoint(*result.values[1]);
-  absl::StatusOr<GroupConfig> config = ParseConfig(*result.values[3]);
+  absl::StatusOr<GroupConfig> config = ParseGroupConfig(*result.values[3]);
   if (!point.ok() || !config.ok() || point->epoch != term_.commit_point.epoch ||
       point->sequence != term_.commit_point.sequence) {
     return false;
@@ -203,11 +192,9 @@ absl::Status Proposer::NotCommitted(absl::string_view why) const {
 }
 
 absl::Status Proposer::MayBeCommitted(absl::string_view why) const {
-  absl::Status status =
+  return WithUnknownOutcome(
       MakeError(reasons::kStorageFailed,
-                absl::StrCat("The write may have been made, or may be made later: ", why));
-  status.SetPayload(kUnknownPayload, absl::Cord("1"));
-  return status;
+                absl::StrCat("The write may have been made, or may be made later: ", why)));
 }
 
 }  // namespace softlookup

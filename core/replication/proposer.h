@@ -37,8 +37,8 @@ struct TermOfPrimary {
 // is named. Not thread-safe.
 class Proposer {
  public:
-  // Gets OK once the entry is committed and applied here. UNAVAILABLE with IsUnknown() if it may be
-  // committed, or be committed later. Other errors: it never is.
+  // Gets OK once the entry is committed and applied here. UNAVAILABLE with HasUnknownOutcome() if
+  // it may be committed, or be committed later. Other errors: it never is.
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
   // All referred to must outlive this and all calls in progress.
@@ -59,9 +59,6 @@ class Proposer {
   // Goes on with what waits for time or for `applied`, the newest entries that replicas told to
   // have applied. Ends the term if an outcome stays unknown for too long.
   void Tick(const std::map<std::string, std::uint64_t>& applied);
-
-  // Returns true for an error that says that an entry may be committed.
-  static bool IsUnknown(const absl::Status& status);
 
  private:
   static constexpr absl::Duration kResendInterval = absl::Seconds(1);

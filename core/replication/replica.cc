@@ -50,8 +50,9 @@ void Replica::Resign(absl::string_view why) {
 
 void Replica::Propose(std::string bytes, Proposer::Done done) {
   if (!proposer_.is_leading()) {
-    return done(MakeError(reasons::kStorageFailed,
-                          "The write was not made: another replica is the primary"));
+    return done(
+        MakeError(reasons::kStorageFailed,
+                  "The write was not made: this replica is not the primary of its group now"));
   }
   proposer_.Propose(std::move(bytes), std::move(done));
 }
@@ -162,7 +163,7 @@ void Replica::OnStood(const EtcdTxnResult& result) {
   if (!result.succeeded) {
     // Since that attempt the configuration may have changed, and with it the commit point.
     const auto point = ParseCommitPoint(result.values[1].value_or(""));
-    const auto config = ParseConfig(result.values[2].value_or(""));
+    const auto config = ParseGroupConfig(result.values[2].value_or(""));
     if (!point.ok() || !config.ok() || point->epoch != candidacy_.commit_point.epoch ||
         point->sequence != candidacy_.commit_point.sequence) {
       return Resign("etcd has values of this primary that it has not put");

@@ -52,7 +52,7 @@ class Replica {
   void Resign(absl::string_view why);
 
   // Commits an entry. `done` gets OK once it is committed, and applied here. If
-  // Proposer::IsUnknown() holds for an error, the entry may be committed; otherwise it never is.
+  // HasUnknownOutcome() holds for an error, the entry may be committed; otherwise it never is.
   void Propose(std::string bytes, Proposer::Done done);
   // `done` gets OK once this replica has applied all that was committed before the call.
   void Await(absl::AnyInvocable<void(absl::Status)> done);
@@ -65,7 +65,11 @@ class Replica {
 
   bool is_primary() const { return proposer_.is_leading(); }
   // Whether the records of this replica may be read: it has all entries up to the applied one.
-  bool may_serve() const { return !follower_.has_gap(); }
+  bool may_serve() const { return gap().ok(); }
+  // Says why the records may not be read; OK if they may.
+  const absl::Status& gap() const { return follower_.gap(); }
+  // The largest epoch that was seen in etcd.
+  std::uint64_t epoch() const { return epoch_; }
 
  private:
   struct Barrier {

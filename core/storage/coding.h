@@ -74,6 +74,8 @@ class Decoder {
     bytes_.remove_prefix(count);
     return bytes;
   }
+  // Returns the bytes that were not read yet.
+  absl::string_view rest() const { return bytes_; }
 
  private:
   // Returns the product, or the largest number if the product does not fit into 64 bits. No input

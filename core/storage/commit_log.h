@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -60,7 +61,15 @@ class CommitLog {
   // as there is room. A batch of few bytes that deletes a range can succeed before, because the log
   // keeps some room in reserve for it. After any other error, every Commit() fails until the log is
   // opened again. Clients get the message of the error.
+  //
+  // If HasUnknownOutcome() holds for the error, the changes may be made later all the same. Call
+  // WhenSettled() then, and Commit() only once it has told.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
+
+  // Calls settled(is_made) once it is known whether the changes of the last Commit() with an
+  // unknown outcome were made. No Commit() goes on then. Calls it on any thread, also before this
+  // returns. Null: no call is made after this returns. Only a replicated log has unknown outcomes.
+  virtual void WhenSettled(absl::AnyInvocable<void(bool is_made)> settled) {}
 
   // Returns true after a Commit() or work in the background has failed. After a full disk, the
   // result is false again once a Commit() that needs room has succeeded. Thread-safe.

@@ -15,6 +15,7 @@ namespace softlookup {
 namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::uint32_t kReplicaFormatVersion = 2;
 constexpr std::uint8_t kRecordVersion = 1;
 // The version of a configuration record that has a storage type. A record of a FLOAT32 store has no
 // storage type, and has version 1.
@@ -138,17 +139,41 @@ std::string EncodeFormat() {
   return encoder.Take();
 }
 
+std::string EncodeFormatOfReplica() {
+  Encoder encoder;
+  encoder.Put(kReplicaFormatVersion);
+  return encoder.Take();
+}
+
 absl::Status CheckFormat(absl::string_view value) {
   Decoder decoder(value);
   const std::uint32_t version = decoder.Get<std::uint32_t>();
   if (!decoder.at_end()) return Damaged("the format");
-  if (version != kFormatVersion) {
+  if (version < kFormatVersion || version > kReplicaFormatVersion) {
     return MakeError(reasons::kDataLoss,
                      absl::StrCat("the data directory has format ", version,
-                                  "; this server reads up to ", kFormatVersion));
+                                  "; this server reads up to ", kReplicaFormatVersion));
   }
   return absl::OkStatus();
 }
+
+std::string KeyOfReplica() { return KeyOfNumber(0) + '\3'; }
+
+std::string KeyOfAppliedEntry() { return KeyOfNumber(0) + '\4'; }
+
+std::string KeyOfEntry(const EntryId& id) {
+  return absl::StrCat(KeyOfNumber(0), "\5", KeyOfNumber(id.sequence), KeyOfNumber(id.epoch));
+}
+
+absl::StatusOr<EntryId> ParseEntryKey(absl::string_view key) {
+  if (key.size() != KeyOfEntry({}).size()) return Damaged("an entry");
+  return EntryId{.sequence = KeyNumber(key.substr(key.size() - 16)),
+                 .epoch = KeyNumber(key.substr(key.size() - 8))};
+}
+
+KeyRange KeysOfEntries() { return {.begin = KeyOfNumber(0) + '\5', .end = KeyOfNumber(0) + '\6'}; }
+
+KeyRange KeysOfReplicas() { return {.begin = KeyOfReplica(), .end = KeyOfNumber(1)}; }
 
 std::string KeyOfName(std::uint64_t store) {
   return absl::StrCat(KeyOfNumber(0), "\1", KeyOfNumber(store));

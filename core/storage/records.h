@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_STORAGE_RECORDS_H_
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,10 +58,28 @@ KeyRange KeysOfWriters(std::uint64_t store);
 KeyRange KeysOfAllStores();
 
 // The record of the format's version. CheckFormat() returns DATA_LOSS if this server does not read
-// that version.
+// that version. The directory of a replica has a version of its own, because a server that does not
+// know of replicas must not write to it.
 std::string FormatKey();
 std::string EncodeFormat();
+std::string EncodeFormatOfReplica();
 absl::Status CheckFormat(absl::string_view value);
+
+// The keys of what a replica of a group keeps beside the records of stores: who it is, the last
+// entry that it has applied, and staged entries. core/replicated_log has the values.
+std::string KeyOfReplica();
+std::string KeyOfAppliedEntry();
+struct EntryId {
+  std::uint64_t sequence = 0;
+  std::uint64_t epoch = 0;
+
+  auto operator<=>(const EntryId&) const = default;
+};
+std::string KeyOfEntry(const EntryId& id);
+absl::StatusOr<EntryId> ParseEntryKey(absl::string_view key);
+KeyRange KeysOfEntries();
+// Returns the range of all keys above. No entry may change what is in it.
+KeyRange KeysOfReplicas();
 
 // The record of a store's name. It is kept apart from the store's other records. If the other
 // records are damaged, this record still tells which store they belong to.

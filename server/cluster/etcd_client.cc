@@ -1,7 +1,7 @@
 #include "server/cluster/etcd_client.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -106,29 +106,33 @@ struct EtcdClient::Member {
 // The contexts of the calls in progress. Thread-safe.
 class EtcdClient::CallSet {
  public:
-  // Cancels the call at once if CancelAll() was called.
-  void Add(grpc::ClientContext& context) {
+  // Cancels a call of kCancel at once if CancelAll() was called.
+  void Add(grpc::ClientContext& context, AtEnd at_end = AtEnd::kCancel) {
     absl::MutexLock lock(&mutex_);
-    contexts_.insert(&context);
-    if (cancelled_) context.TryCancel();
+    contexts_.emplace(&context, at_end);
+    if (cancelled_ && at_end == AtEnd::kCancel) context.TryCancel();
   }
   void Remove(grpc::ClientContext& context) {
     absl::MutexLock lock(&mutex_);
     contexts_.erase(&context);
   }
-  // Cancels all calls, and waits until they are removed.
+  // Cancels all calls of kCancel, and waits until all calls are removed.
   void CancelAll() {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
-    for (grpc::ClientContext* context : contexts_) context->TryCancel();
+    for (const auto& [context, at_end] : contexts_) {
+      if (at_end == AtEnd::kCancel) context->TryCancel();
+    }
     mutex_.Await(absl::Condition(
-        +[](std::set<grpc::ClientContext*>* contexts) { return contexts->empty(); }, &contexts_));
+        +[](Contexts* contexts) { return contexts->empty(); }, &contexts_));
   }
 
  private:
+  using Contexts = std::map<grpc::ClientContext*, AtEnd>;
+
   absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
+  Contexts contexts_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A stream on which one lease is kept alive once. Deletes itself.
@@ -277,7 +281,7 @@ void EtcdClient::RevokeLease(std::int64_t lease) {
         member().leases.lease.async()->LeaseRevoke(std::move(arguments)...);
       },
       [](const pb::LeaseRevokeResponse&) -> absl::StatusOr<bool> { return true; },
-      [](const absl::StatusOr<bool>&) {});
+      [](const absl::StatusOr<bool>&) {}, AtEnd::kFinish);
 }
 
 void EtcdClient::Watch(std::string key, absl::AnyInvocable<void()> on_change) {
@@ -319,7 +323,7 @@ void EtcdClient::Prepare(grpc::ClientContext& context, absl::Duration timeout) c
 template <typename Request, typename Response, typename Result, typename Start>
 void EtcdClient::Call(Request request, Start start,
                       absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read,
-                      Callback<Result> done) {
+                      Callback<Result> done, AtEnd at_end) {
   // gRPC's callback must be copyable.
   struct State {
     grpc::ClientContext context;
@@ -333,7 +337,7 @@ void EtcdClient::Call(Request request, Start start,
   state->read = std::move(read);
   state->done = std::move(done);
   Prepare(state->context, options_.call_timeout);
-  calls_->Add(state->context);
+  calls_->Add(state->context, at_end);
   start(&state->context, &state->request, &state->response,
         std::function<void(grpc::Status)>(
             [this, state, post = PosterIfAlive(), calls = calls_](const grpc::Status& status) {

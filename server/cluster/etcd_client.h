@@ -36,7 +36,8 @@ class EtcdClient final : public Etcd {
   using Post = absl::AnyInvocable<void(absl::AnyInvocable<void()>) const>;
 
   EtcdClient(EtcdOptions options, Post post);
-  // Ends all calls and waits until gRPC is done with them. No callback runs afterwards. Must be
+  // Ends all calls, but lets those of RevokeLease() finish, and waits until gRPC is done with them.
+  // No callback runs afterwards. Must be
   // called on the thread of the tasks, or when it runs no task.
   ~EtcdClient() override;
 
@@ -57,6 +58,8 @@ class EtcdClient final : public Etcd {
   class KeepAliveStream;
   class WatchStream;
   struct Member;
+  // What the destructor does with a call in progress.
+  enum class AtEnd : bool { kCancel, kFinish };
 
   void OnChange();
   void OnWatchEnd();
@@ -67,8 +70,8 @@ class EtcdClient final : public Etcd {
   // Makes a call of `start`, with a request, and passes `read` the answer, or an error.
   template <typename Request, typename Response, typename Result, typename Start>
   void Call(Request request, Start start,
-            absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read,
-            Callback<Result> done);
+            absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read, Callback<Result> done,
+            AtEnd at_end = AtEnd::kCancel);
   // Returns a function that gRPC's threads may call while a call is in progress. It has a task run
   // on the caller's thread, unless this is gone by then.
   auto PosterIfAlive() {

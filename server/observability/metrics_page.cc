@@ -182,6 +182,15 @@ void AddDisks(const DiskStats& disks, Page& page) {
   }
 }
 
+void AddReplication(const ReplicationStats& stats, Page& page) {
+  page.Gauge("softlookup_replication_primary", stats.is_primary,
+             "1 while this node is the primary of its group, which takes writes.");
+  page.Counter("softlookup_replication_epoch", stats.epoch,
+               "The largest epoch that this node has seen; each new primary begins one.");
+  page.Counter("softlookup_replication_applied_entry", stats.applied_entry,
+               "Number of the last entry of the group that this node has applied.");
+}
+
 void AddSecurity(const SecurityStats& security, Page& page) {
   const std::pair<const char*, const ReloadCounts&> reloads[] = {{"tls", security.tls},
                                                                  {"auth", security.auth}};
@@ -214,7 +223,8 @@ void AddProcess(const ProcessStats& process, Page& page) {
 
 }  // namespace
 
-std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const ProcessStats& process,
+std::string MetricsPage(const Engine& engine, const Replication* replication,
+                        const CallMetrics& calls, const ProcessStats& process,
                         const DiskStats& disks, const SecurityStats& security, bool ready) {
   const EngineStats stats = engine.stats();
   Page page;
@@ -226,6 +236,7 @@ std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const Pr
   AddLookups(stats, page);
   AddWrites(stats, page);
   AddStores(stats, engine.limits().ram_bytes_max, page);
+  if (replication != nullptr) AddReplication(replication->stats(), page);
   AddDisks(disks, page);
   AddSecurity(security, page);
   AddProcess(process, page);

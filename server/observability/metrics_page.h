@@ -8,11 +8,14 @@
 #include "server/observability/process_stats.h"
 #include "server/observability/security_stats.h"
 #include "softlookup/engine.h"
+#include "softlookup/replication.h"
 
 namespace softlookup::server {
 
-// Returns all metrics in Prometheus' text format. docs/metrics.md lists them.
-std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const ProcessStats& process,
+// Returns all metrics in Prometheus' text format. docs/metrics.md lists them. `replication` is that
+// of the engine. Null: it is no replica.
+std::string MetricsPage(const Engine& engine, const Replication* replication,
+                        const CallMetrics& calls, const ProcessStats& process,
                         const DiskStats& disks, const SecurityStats& security, bool ready);
 
 }  // namespace softlookup::server

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -37,6 +38,10 @@ class GatedLog final : public CommitLog {
     return result;
   }
 
+  void WhenSettled(absl::AnyInvocable<void(bool)> settled) override {
+    on_settled = std::move(settled);
+  }
+
   bool has_failed() const override { return failed; }
   absl::Status Scan(
       absl::string_view, absl::string_view,
@@ -60,6 +65,7 @@ class GatedLog final : public CommitLog {
   bool failed = false;
   absl::Notification entered, gate;
   absl::Status result;
+  absl::AnyInvocable<void(bool)> on_settled;  // Null, or what the last WhenSettled() was given.
   absl::Duration commit_time;
   ToldClock clock;
 

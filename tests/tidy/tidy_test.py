@@ -25,11 +25,13 @@ CORE_EDGES = {
     "memory": ("include", "base"),
     "storage": ("include", "base"),
     "replication": ("include", "base"),
+    "replicated_log": ("include", "replication", "storage", "base"),
     "attention": ("include", "kernels", "parallel", "base"),
     "scheduler": ("attention", "parallel", "base"),
     "store": ("include", "attention/positioned_block.h", "attention/blocks_summary.h", "memory",
               "kernels", "base"),
-    "engine": ("include", "attention", "memory", "scheduler", "store", "storage", "kernels",
+    "engine": ("include", "attention", "memory", "scheduler", "store", "storage", "replicated_log",
+               "kernels",
                "parallel", "base"),
 }
 
@@ -128,7 +130,7 @@ SERVER_EDGES = {
     "security": ("limits", "observability", "base"),
     "rpc": ("security", "limits", "observability", "base"),
     "admin": ("rpc", "base"),
-    ".": ("admin", "rpc", "security", "limits", "observability", "base"),
+    ".": ("admin", "cluster", "rpc", "security", "limits", "observability", "base"),
 }
 
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "core/base/error.h"
 #include "tests/testing/gated_log.h"
 
 namespace softlookup {
@@ -106,6 +108,15 @@ class CommitterTest : public ::testing::Test {
   void Note(std::string event) {
     absl::MutexLock lock(&mutex_);
     events_.push_back(std::move(event));
+  }
+
+  // Waits until `event` is noted.
+  void Await(const std::string& event) {
+    const auto is_noted = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return std::ranges::find(events_, event) != events_.end();
+    };
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&is_noted));
   }
 
   bool has_log_ = true;
@@ -274,6 +285,67 @@ TEST_F(CommitterTest, WhatTheLogRefusesAndTakesAgainIsReportedOnce) {
                           "stage d", "publish d", "answer d OK",                             //
                           "stage e", "taken", "publish e", "answer e OK",                    //
                           "stage f", "publish f", "answer f OK"));
+}
+
+class UnknownOutcomeTest : public CommitterTest {
+ protected:
+  // The log does not know whether it has the write "held". "a" is posted before that is known.
+  void CommitWithUnknownOutcome() {
+    Start();
+    HoldUp();
+    log_.result = WithUnknownOutcome(absl::UnavailableError("no answer"));
+    log_.gate.Notify();
+    Await("answer held UNAVAILABLE");
+    EXPECT_TRUE(Post("a"));
+    Await("answer a UNAVAILABLE");
+    log_.result = absl::OkStatus();
+  }
+};
+
+TEST_F(UnknownOutcomeTest, AWriteIsAnsweredAtOnceAndPublishedOnceItIsKnownThatTheLogHasIt) {
+  CommitWithUnknownOutcome();
+  log_.on_settled(true);
+  Await("publish held");
+  EXPECT_TRUE(Post("b"));
+  EXPECT_THAT(Finish(), ElementsAre("stage held", "answer held UNAVAILABLE", "answer a UNAVAILABLE",
+                                    "publish held", "stage b", "publish b", "answer b OK"));
+}
+
+TEST_F(UnknownOutcomeTest, AWriteIsRolledBackOnceItIsKnownThatTheLogHasItNever) {
+  CommitWithUnknownOutcome();
+  log_.on_settled(false);
+  Await("rollback held");
+  EXPECT_TRUE(Post("b"));
+  EXPECT_THAT(Finish(), ElementsAre("stage held", "answer held UNAVAILABLE", "answer a UNAVAILABLE",
+                                    "rollback held", "stage b", "publish b", "answer b OK"));
+}
+
+TEST_F(UnknownOutcomeTest, AWriteThatIsPostedLaterSettlesItFirst) {
+  CommitWithUnknownOutcome();
+  log_.on_settled(true);
+  EXPECT_TRUE(Post("b", {}, MayBlock::kYes));
+  EXPECT_THAT(Finish(), ElementsAre("stage held", "answer held UNAVAILABLE", "answer a UNAVAILABLE",
+                                    "publish held", "stage b", "publish b", "answer b OK"));
+}
+
+TEST_F(UnknownOutcomeTest, AWriteThatStageRefusedKeepsItsOwnError) {
+  log_.result = WithUnknownOutcome(absl::UnavailableError("no answer"));
+  Start();
+  EXPECT_TRUE(Post("a", {.alone = true, .staged = absl::InvalidArgumentError("refused")}));
+  Await("answer a INVALID_ARGUMENT");
+  // The group had no write that was staged, so nothing is unsettled.
+  EXPECT_TRUE(Post("b"));
+  Await("answer b UNAVAILABLE");
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "answer a INVALID_ARGUMENT", "stage b",
+                                    "answer b UNAVAILABLE"));
+}
+
+TEST_F(UnknownOutcomeTest, TheEndLeavesItOpen) {
+  CommitWithUnknownOutcome();
+  committer_.reset();
+  EXPECT_EQ(log_.on_settled, nullptr);
+  EXPECT_THAT(Finish(),
+              ElementsAre("stage held", "answer held UNAVAILABLE", "answer a UNAVAILABLE"));
 }
 
 TEST_F(CommitterTest, WritesAreSeenAndAnsweredWithoutALog) {

@@ -32,7 +32,7 @@ TEST(GroupRecordsTest, TextIsReadBackAsItWasWritten) {
                   .holders = {"n-1", "n-2"}};
   EXPECT_EQ(*ParseSlot(EncodeSlot(slot)), slot);
   const GroupConfig config{.version = 2, .copies = 2, .replicas = {"n-1", "n-2", "n-3"}};
-  EXPECT_EQ(*ParseConfig(EncodeConfig(config)), config);
+  EXPECT_EQ(*ParseGroupConfig(EncodeGroupConfig(config)), config);
   EXPECT_EQ(*ParseApplied(EncodeApplied(~std::uint64_t{0})), ~std::uint64_t{0});
 }
 
@@ -59,8 +59,8 @@ TEST(GroupRecordsTest, OtherTextIsRefusedWithTheFieldThatIsWrong) {
     EXPECT_THAT(status.message(), HasSubstr(change.named)) << text;
   }
   EXPECT_TRUE(absl::IsDataLoss(ParseSlot(EncodeSlot({.sequence = 1})).status()));
-  EXPECT_TRUE(absl::IsDataLoss(ParseConfig("version=1 copies=2 replicas=a").status()));
-  EXPECT_TRUE(absl::IsDataLoss(ParseConfig("version=1 copies=0 replicas=a").status()));
+  EXPECT_TRUE(absl::IsDataLoss(ParseGroupConfig("version=1 copies=2 replicas=a").status()));
+  EXPECT_TRUE(absl::IsDataLoss(ParseGroupConfig("version=1 copies=0 replicas=a").status()));
 }
 
 TEST(GroupRecordsTest, ADigestTellsTheEntryAndAllBefore) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/error.h"
 #include "core/replication/config_change.h"
 #include "core/replication/replica.h"
 #include "tests/core/replication/event_loop.h"
@@ -235,7 +236,7 @@ World::World(std::uint64_t seed) : loop_(seed), etcd_(loop_, [this] { OnEtcdChan
                   .dead_kept_alive = 0.3,
                   .late_lease_end = 0.2};
   etcd_.Put(keys_.config(),
-            EncodeConfig({.version = 1, .copies = kCopies, .replicas = {"a", "b", "c"}}));
+            EncodeGroupConfig({.version = 1, .copies = kCopies, .replicas = {"a", "b", "c"}}));
   for (int node = 0; node < kNodes; ++node) {
     stores_[node] = std::make_unique<SimulatedStore>(
         loop_, [this, node](const Entry& entry) { OnApply(node, entry); });
@@ -394,7 +395,7 @@ void World::OnEtcdChange() {
     Violation(absl::StrCat("entry ", point->sequence, " does not follow the one before"));
   }
   named_.push_back(*slot);
-  const auto config = ParseConfig(etcd_.Value(keys_.config()).value_or(""));
+  const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
   if (!config.ok()) return Violation(std::string(config.status().message()));
   const auto copies = std::ranges::count_if(config->replicas, [&](const std::string& node) {
     return stores_[node[0] - 'a']->Keeps(slot->sequence, slot->digest);
@@ -422,7 +423,7 @@ void World::OnOutcome(const std::string& bytes, const absl::Status& status) {
   if (status.ok()) {
     ++report_.acknowledged;
     proposal.outcome = Proposal::Outcome::kAcknowledged;
-  } else if (Proposer::IsUnknown(status)) {
+  } else if (HasUnknownOutcome(status)) {
     ++report_.unknown;
     proposal.outcome = Proposal::Outcome::kUnknown;
   } else {

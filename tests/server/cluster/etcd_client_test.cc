@@ -13,7 +13,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/cluster/task_thread.h"
-#include "tests/server/cluster/etcd_members.h"
+#include "tests/testing/etcd_members.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {

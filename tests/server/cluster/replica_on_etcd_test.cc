@@ -14,10 +14,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "core/base/error.h"
 #include "core/replication/replica.h"
 #include "server/cluster/etcd_client.h"
 #include "server/cluster/task_thread.h"
-#include "tests/server/cluster/etcd_members.h"
+#include "tests/testing/etcd_members.h"
 
 namespace softlookup::server {
 namespace {
@@ -195,15 +196,15 @@ TEST(ReplicaOnEtcdTest, NoEntryIsLostOrDoubledWhileMembersAreKilledAndStopped) {
                           .credentials = grpc::InsecureChannelCredentials()},
               [&](absl::AnyInvocable<void()> task) { thread.Post(std::move(task)); });
         }
-        client->Run(
-            {.compares = {},
-             .puts = {{GroupKeys("c", "g").config(),
-                       EncodeConfig({.version = 1, .copies = 2, .replicas = {"a", "b", "c"}})}},
-             .reads = {}},
-            [&](const absl::StatusOr<EtcdTxnResult>& result) {
-              is_made = result.ok();
-              answered.Notify();
-            });
+        client->Run({.compares = {},
+                     .puts = {{GroupKeys("c", "g").config(),
+                               EncodeGroupConfig(
+                                   {.version = 1, .copies = 2, .replicas = {"a", "b", "c"}})}},
+                     .reads = {}},
+                    [&](const absl::StatusOr<EtcdTxnResult>& result) {
+                      is_made = result.ok();
+                      answered.Notify();
+                    });
       });
       answered.WaitForNotification();
     }
@@ -227,7 +228,7 @@ TEST(ReplicaOnEtcdTest, NoEntryIsLostOrDoubledWhileMembersAreKilledAndStopped) {
         if (outcome.ok()) {
           acknowledged.push_back(bytes);
           --count;
-        } else if (Proposer::IsUnknown(outcome)) {
+        } else if (HasUnknownOutcome(outcome)) {
           unknown.insert(bytes);
         }
       }

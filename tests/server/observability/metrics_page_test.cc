@@ -18,7 +18,8 @@ using ::testing::Not;
 
 std::string PageOf(const SecurityStats& security) {
   const std::unique_ptr<Engine> engine = Engine::Create({});
-  return MetricsPage(*engine, CallMetrics(), ProcessStats(), DiskStats(), security,
+  return MetricsPage(*engine, /*replication=*/nullptr, CallMetrics(), ProcessStats(), DiskStats(),
+                     security,
                      /*ready=*/true);
 }
 

@@ -1,4 +1,4 @@
-#include "tests/server/cluster/etcd_members.h"
+#include "tests/testing/etcd_members.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,0 +1,217 @@
+#include "core/replicated_log/replicated_log.h"
+
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/replicated_log/entry_batch.h"
+
+namespace softlookup {
+namespace {
+
+// When a client may try a write again that was not made. An election takes less if etcd answers.
+constexpr absl::Duration kRetryDelay = absl::Seconds(1);
+
+}  // namespace
+
+// The peers of a group's only replica.
+class ReplicatedLog::NoPeers final : public Peers {
+ public:
+  explicit NoPeers(ReplicaThread& thread) : thread_(thread) {}
+
+  void Stage(const std::string& node, const Entry&,
+             absl::AnyInvocable<void(absl::Status)> done) override {
+    thread_.Post([error = NoSuchPeer(node), done = std::move(done)]() mutable { done(error); });
+  }
+  void Fetch(const std::string& node, std::uint64_t, const EntryDigest&,
+             absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) override {
+    thread_.Post([error = NoSuchPeer(node), done = std::move(done)]() mutable { done(error); });
+  }
+
+ private:
+  static absl::Status NoSuchPeer(const std::string& node) {
+    return absl::UnimplementedError(absl::StrCat("this version does not call node ", node));
+  }
+
+  ReplicaThread& thread_;
+};
+
+absl::StatusOr<std::unique_ptr<ReplicatedLog>> ReplicatedLog::Open(
+    std::unique_ptr<CommitLog> records, ReplicationOptions options, ReplicaThread& thread) {
+  std::unique_ptr<ReplicatedLog> log(
+      new ReplicatedLog(std::move(records), std::move(options), thread));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const ReplicaRecord record,
+                              ClaimDirectory(log->options_.name, log->NewNonce(), *log->records_));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      log->entries_, LogEntryStore::Open(*log->records_, [log = log.get()](const Entry& entry) {
+        log->OnApplied(entry);
+      }));
+  thread.Post([log = log.get(), record] { log->Start(record); });
+  return log;
+}
+
+ReplicatedLog::ReplicatedLog(std::unique_ptr<CommitLog> records, ReplicationOptions options,
+                             ReplicaThread& thread)
+    : records_(std::move(records)),
+      options_(std::move(options)),
+      keys_(options_.name.cluster, options_.name.group),
+      thread_(thread),
+      make_nonce_([this] { return NewNonce(); }),
+      peers_(std::make_unique<NoPeers>(thread)) {}
+
+ReplicatedLog::~ReplicatedLog() {
+  absl::Notification closed;
+  thread_.Post([&] {
+    if (replica_.has_value()) replica_->Resign("the server stops");
+    thread_.Close();
+    replica_.reset();
+    founding_.reset();
+    closed.Notify();
+  });
+  closed.WaitForNotification();
+}
+
+void ReplicatedLog::Start(const ReplicaRecord& record) {
+  founding_.emplace(keys_, thread_.etcd(), Clock::Steady(), make_nonce_);
+  founding_->Start(
+      {.name = options_.name.node, .applied = entries_->applied(), .has_joined = record.has_joined},
+      [this](const absl::Status& founded) { OnFounded(founded); });
+  thread_.SetTick([this] { Tick(); });
+}
+
+void ReplicatedLog::OnFounded(const absl::Status& founded) {
+  absl::Status status = founded;
+  if (status.ok()) status = NoteJoined(options_.name, *records_);
+  if (!status.ok()) return Fail(status);
+  replica_.emplace(ReplicaOptions{.node = options_.name.node, .keys = keys_}, thread_.etcd(),
+                   *peers_, *entries_, Clock::Steady(), [this] { return NewNonce(); });
+  thread_.Watch(keys_.commit_point(), [this] { replica_->Wake(); });
+}
+
+void ReplicatedLog::Tick() {
+  if (!replica_.has_value()) return founding_->Tick();
+  replica_->Tick();
+  // A new term of this node has a larger epoch, so an entry of an earlier term that is not
+  // committed by now never is.
+  if (unsettled_.has_value() && replica_->is_primary() &&
+      entries_->applied().sequence < unsettled_->sequence) {
+    Settle(/*is_committed=*/false);
+  }
+  Show();
+  if (!replica_->may_serve()) Fail(replica_->gap());
+}
+
+void ReplicatedLog::OnApplied(const Entry& entry) {
+  if (!unsettled_.has_value() || entry.sequence != unsettled_->sequence) return;
+  Settle(entry.digest == unsettled_->digest);
+}
+
+void ReplicatedLog::Show() {
+  absl::MutexLock lock(&mutex_);
+  stats_ = {.is_primary = replica_->is_primary(),
+            .epoch = replica_->epoch(),
+            .applied_entry = entries_->applied().sequence};
+}
+
+void ReplicatedLog::Fail(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!failure_.ok()) return;
+    failure_ = why;
+    stats_.is_primary = false;
+  }
+  if (options_.on_failure != nullptr) options_.on_failure(why);
+}
+
+void ReplicatedLog::Settle(bool is_committed) {
+  unsettled_.reset();
+  absl::MutexLock lock(&mutex_);
+  settled_ = is_committed;
+  if (on_settled_ != nullptr) std::exchange(on_settled_, nullptr)(is_committed);
+}
+
+std::string ReplicatedLog::NewNonce() {
+  return absl::StrCat(absl::Hex(absl::Uniform<std::uint64_t>(random_), absl::kZeroPad16),
+                      absl::Hex(absl::Uniform<std::uint64_t>(random_), absl::kZeroPad16));
+}
+
+std::unique_ptr<LogBatch> ReplicatedLog::NewBatch() { return std::make_unique<EntryBatch>(); }
+
+absl::Status ReplicatedLog::Commit(LogBatch& batch, Sync) {
+  auto& changes = static_cast<EntryBatch&>(batch);
+  // Entries are synced before they are committed, so there is nothing to sync.
+  if (changes.empty()) return absl::OkStatus();
+  const std::string bytes = changes.Take();
+  absl::Status outcome;
+  absl::Notification done;
+  thread_.Post([&] {
+    if (!replica_.has_value() || !replica_->may_serve()) {
+      outcome = MakeError(reasons::kStorageFailed,
+                          "The write was not made: this node is no replica of its group");
+      return done.Notify();
+    }
+    replica_->Propose(bytes, [&](absl::Status status) {
+      if (HasUnknownOutcome(status)) {
+        // The entry follows what this replica has applied, because it was proposed by a primary.
+        const AppliedEntry applied = entries_->applied();
+        unsettled_ = {.sequence = applied.sequence + 1, .digest = DigestOf(applied.digest, bytes)};
+        absl::MutexLock lock(&mutex_);
+        settled_.reset();
+      }
+      outcome = std::move(status);
+      Show();
+      done.Notify();
+    });
+  });
+  done.WaitForNotification();
+  if (outcome.ok() || HasUnknownOutcome(outcome)) return outcome;
+  return WithRetryAfter(std::move(outcome), kRetryDelay);
+}
+
+void ReplicatedLog::WhenSettled(absl::AnyInvocable<void(bool)> settled) {
+  absl::MutexLock lock(&mutex_);
+  on_settled_ = std::move(settled);
+  if (on_settled_ != nullptr && settled_.has_value()) {
+    std::exchange(on_settled_, nullptr)(*settled_);
+  }
+}
+
+bool ReplicatedLog::has_failed() const {
+  if (records_->has_failed()) return true;
+  absl::MutexLock lock(&mutex_);
+  return !stats_.is_primary;
+}
+
+absl::Status ReplicatedLog::Scan(
+    absl::string_view begin, absl::string_view end,
+    absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const {
+  return records_->Scan(begin, end, visit);
+}
+
+absl::Status ReplicatedLog::AwaitPrimary(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  const auto is_known = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return stats_.is_primary || !failure_.ok();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&is_known), timeout);
+  if (!failure_.ok()) return failure_;
+  if (stats_.is_primary) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      stats_.epoch == 0 ? "etcd has not answered yet"
+                        : "another primary's lease has not ended yet, or entries are applied");
+}
+
+absl::Status ReplicatedLog::failure() const {
+  absl::MutexLock lock(&mutex_);
+  return failure_;
+}
+
+ReplicationStats ReplicatedLog::stats() const {
+  absl::MutexLock lock(&mutex_);
+  return stats_;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,118 @@
+#ifndef SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_
+#define SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/random/random.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/replicated_log/log_entry_store.h"
+#include "core/replicated_log/replica_directory.h"
+#include "core/replication/founding.h"
+#include "core/replication/replica.h"
+#include "core/storage/commit_log.h"
+#include "softlookup/replication.h"
+
+namespace softlookup {
+
+// The log of a replica. Makes a batch once etcd has named it as the next entry of the group, and
+// not before. Records are read from this replica's own log. The protocol runs on a ReplicaThread,
+// on which Commit() waits.
+//
+// Commit() needs this replica to be the primary. Its errors:
+// - Not made: STORAGE_FAILED with a retry delay.
+// - Unknown outcome, as WhenSettled() says: etcd has not answered for 10 s, or the lease has ended
+//   meanwhile.
+class ReplicatedLog final : public CommitLog, public Replication {
+ public:
+  // Takes over `records`, a log that is open. `thread` must outlive this. Errors: those of
+  // ClaimDirectory() and LogEntryStore::Open().
+  static absl::StatusOr<std::unique_ptr<ReplicatedLog>> Open(std::unique_ptr<CommitLog> records,
+                                                             ReplicationOptions options,
+                                                             ReplicaThread& thread);
+  // Stops leading, so that another replica can lead at once. Closes the thread.
+  ~ReplicatedLog() override;
+
+  // As CommitLog says.
+  std::unique_ptr<LogBatch> NewBatch() override;
+  absl::Status Commit(LogBatch& batch, Sync sync) override;
+  void WhenSettled(absl::AnyInvocable<void(bool)> settled) override;
+  // Returns true also while this replica is not the primary.
+  bool has_failed() const override;
+  absl::Status Scan(
+      absl::string_view begin, absl::string_view end,
+      absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override;
+  void AllowTableCompaction() override { records_->AllowTableCompaction(); }
+  std::string LastKeyInTables() const override { return records_->LastKeyInTables(); }
+  std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange> ranges) const override {
+    return records_->RangesInTables(ranges);
+  }
+  absl::Status ReadTables(absl::Span<const KeyRange> ranges) const override {
+    return records_->ReadTables(ranges);
+  }
+  void AwaitReclaimed() override { records_->AwaitReclaimed(); }
+  std::uint64_t deleted_bytes() const override { return records_->deleted_bytes(); }
+  absl::Status VerifyChecksums() const override { return records_->VerifyChecksums(); }
+  absl::Status CopyTo(const std::string& directory) override { return records_->CopyTo(directory); }
+
+  absl::Status AwaitPrimary(absl::Duration timeout) override;
+  ReplicationStats stats() const override;
+  absl::Status failure() const override;
+
+ private:
+  class NoPeers;
+  // A batch whose outcome is unknown.
+  struct UnsettledEntry {
+    std::uint64_t sequence = 0;
+    EntryDigest digest;
+  };
+
+  ReplicatedLog(std::unique_ptr<CommitLog> records, ReplicationOptions options,
+                ReplicaThread& thread);
+
+  // These run on the replica's thread.
+  void Start(const ReplicaRecord& record);
+  void OnFounded(const absl::Status& founded);
+  void Tick();
+  void OnApplied(const Entry& entry);
+  // Shows other threads what has changed.
+  void Show();
+  void Fail(const absl::Status& why);
+  void Settle(bool is_committed);
+  std::string NewNonce();
+
+  const std::unique_ptr<CommitLog> records_;
+  const ReplicationOptions options_;
+  const GroupKeys keys_;
+  ReplicaThread& thread_;
+
+  // Used on the replica's thread only, once Open() has returned.
+  absl::BitGen random_;
+  MakeNonce make_nonce_;
+  std::unique_ptr<NoPeers> peers_;
+  std::unique_ptr<LogEntryStore> entries_;
+  std::optional<Founding> founding_;  // Until etcd has this node as a replica.
+  std::optional<Replica> replica_;    // From then on.
+  std::optional<UnsettledEntry> unsettled_;
+
+  mutable absl::Mutex mutex_;
+  ReplicationStats stats_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::optional<bool> settled_ ABSL_GUARDED_BY(mutex_);  // Once the last unknown outcome is known.
+  absl::AnyInvocable<void(bool)> on_settled_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_

@@ -1,0 +1,38 @@
+#ifndef SOFTLOOKUP_SERVER_CLUSTER_REPLICA_NODE_H_
+#define SOFTLOOKUP_SERVER_CLUSTER_REPLICA_NODE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "server/cluster/etcd_client.h"
+#include "server/cluster/task_thread.h"
+#include "softlookup/replication.h"
+
+namespace softlookup::server {
+
+// The thread of a replica, with its client of etcd.
+class ReplicaNode final : public ReplicaThread {
+ public:
+  explicit ReplicaNode(EtcdOptions options);
+  // Close() must have been called, unless nothing was ever posted.
+  ~ReplicaNode() override = default;
+
+  // As ReplicaThread says.
+  void Post(absl::AnyInvocable<void()> task) override { thread_.Post(std::move(task)); }
+  Etcd& etcd() override { return *etcd_; }
+  void SetTick(absl::AnyInvocable<void()> tick) override { tick_ = std::move(tick); }
+  void Watch(std::string key, absl::AnyInvocable<void()> on_change) override;
+  void Close() override;
+
+ private:
+  void Tick();
+
+  absl::AnyInvocable<void()> tick_;
+  std::unique_ptr<EtcdClient> etcd_;  // Null once closed.
+  TaskThread thread_;                 // Declared last, because it uses the other members.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_CLUSTER_REPLICA_NODE_H_
