@@ -1,5 +1,7 @@
 #include "server/flag_checks.h"
 
+#include <arpa/inet.h>
+
 #include <cmath>
 #include <filesystem>
 #include <system_error>
@@ -30,6 +32,12 @@ std::string DirectoryOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+// Whether `host` is an address of 127.0.0.0/8, and no name that only begins like one.
+bool IsLoopbackIpv4(const std::string& host) {
+  in_addr address;
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127.");
+}
+
 // Returns an error if other machines could speak for a member of etcd.
 std::optional<std::string> UnsafeEtcd(const Flags& flags) {
   if (flags.cluster_etcd.empty() || !flags.cluster_etcd_ca.empty() || flags.insecure) {
@@ -40,7 +48,7 @@ std::optional<std::string> UnsafeEtcd(const Flags& flags) {
     const std::optional<HostPort> parsed = SplitHostPort(address);
     if (!parsed.has_value()) continue;  // The socket of a process on this machine.
     const std::string& host = parsed->host;
-    if (host == "localhost" || host == "::1" || host.starts_with("127.")) continue;
+    if (host == "localhost" || host == "::1" || IsLoopbackIpv4(host)) continue;
     return absl::StrCat("--cluster-etcd ", address,
                         " is on another machine, so it takes --cluster-etcd-ca; or say --insecure "
                         "if everybody on that network may do everything");

@@ -90,7 +90,11 @@ absl::Status AwaitPrimary(Replication& replication, const std::function<bool()>&
   while (true) {
     const absl::Status status = replication.AwaitPrimary(kStopInterval);
     if (!absl::IsDeadlineExceeded(status)) return status;
-    if (should_stop()) return absl::CancelledError("stopped before it was the primary");
+    if (should_stop()) {
+      // A failure also sends the signal.
+      const absl::Status failure = replication.failure();
+      return failure.ok() ? absl::CancelledError("stopped before it was the primary") : failure;
+    }
     if (absl::Now() < next_line) continue;
     next_line = absl::Now() + kWaitingLineInterval;
     spdlog::info("waits to be the primary of its group: {}", std::string(status.message()));
@@ -113,8 +117,13 @@ absl::StatusOr<OpenedEngine> OpenEngine(const Flags& flags,
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<grpc::ChannelCredentials> credentials,
                               EtcdCredentials(flags));
-  opened.replica_thread = std::make_unique<ReplicaNode>(EtcdOptions{
-      .endpoints = absl::StrSplit(flags.cluster_etcd, ','), .credentials = std::move(credentials)});
+  opened.replica_thread = std::make_unique<ReplicaNode>(
+      EtcdOptions{.endpoints = absl::StrSplit(flags.cluster_etcd, ','),
+                  .credentials = std::move(credentials)},
+      [](const std::string& trouble) {
+        if (trouble.empty()) return spdlog::info("etcd answers again");
+        spdlog::warn("etcd does not answer: {}", trouble);
+      });
   ReplicationOptions replication{
       .name = {.cluster = flags.cluster, .group = flags.group, .node = flags.node},
       .on_failure = [](const absl::Status& why) {

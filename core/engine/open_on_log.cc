@@ -15,7 +15,7 @@ namespace {
 // Opens the log of a server that is no replica.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenLogOfOneServer(const std::string& directory) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> log, OpenCommitLog(directory));
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckIsOfNoReplica(*log));
+  SOFTLOOKUP_RETURN_IF_ERROR(ReleaseDirectory(*log));
   return log;
 }
 

@@ -30,6 +30,17 @@ bool IsOfReplica(absl::string_view key) {
   return key >= own.begin && key < own.end;
 }
 
+// Only tells whether a range is deleted.
+class RangeFinder final : public LogBatch {
+ public:
+  void Put(absl::string_view, absl::string_view) override {}
+  void Delete(absl::string_view) override {}
+  void DeleteRange(absl::string_view, absl::string_view) override { has_range = true; }
+  void FreeDiskOf(absl::string_view, absl::string_view) override {}
+
+  bool has_range = false;
+};
+
 }  // namespace
 
 EntryBatch::EntryBatch() { encoder_.Put(kEntryVersion); }
@@ -97,6 +108,11 @@ absl::Status AddChanges(absl::string_view entry, LogBatch& batch) {
     }
   }
   return absl::OkStatus();
+}
+
+bool DeletesRange(absl::string_view entry) {
+  RangeFinder finder;
+  return AddChanges(entry, finder).ok() && finder.has_range;
 }
 
 }  // namespace softlookup

@@ -33,6 +33,9 @@ class EntryBatch final : public LogBatch {
 // a replica keeps for itself (KeysOfReplicas()). `batch` may then have some of the changes.
 absl::Status AddChanges(absl::string_view entry, LogBatch& batch);
 
+// Returns whether an entry deletes a range. False if it is malformed.
+bool DeletesRange(absl::string_view entry);
+
 }  // namespace softlookup
 
 #endif  // SOFTLOOKUP_CORE_REPLICATED_LOG_ENTRY_BATCH_H_

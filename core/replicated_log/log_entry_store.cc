@@ -33,6 +33,7 @@ absl::Status LogEntryStore::Stage(const Entry& entry) {
   const EntryId id{.sequence = entry.sequence, .epoch = entry.epoch};
   const std::unique_ptr<LogBatch> batch = log_.NewBatch();
   batch->Put(KeyOfEntry(id), EncodeEntry(entry));
+  if (DeletesRange(entry.bytes)) batch->MakesRoom();
   SOFTLOOKUP_RETURN_IF_ERROR(log_.Commit(*batch, softlookup::Sync::kYes));
   staged_[id] = entry.digest;
   return absl::OkStatus();
@@ -40,23 +41,24 @@ absl::Status LogEntryStore::Stage(const Entry& entry) {
 
 std::optional<Entry> LogEntryStore::Staged(std::uint64_t sequence, std::uint64_t epoch) const {
   const EntryId id{.sequence = sequence, .epoch = epoch};
-  return staged_.contains(id) ? Read(id) : std::nullopt;
+  if (!staged_.contains(id)) return std::nullopt;
+  absl::StatusOr<Entry> entry = Read(id);
+  return entry.ok() ? std::optional(*std::move(entry)) : std::nullopt;
 }
 
-std::optional<Entry> LogEntryStore::Find(std::uint64_t sequence, const EntryDigest& digest) const {
+absl::StatusOr<Entry> LogEntryStore::Find(std::uint64_t sequence, const EntryDigest& digest) const {
   for (auto it = staged_.lower_bound({.sequence = sequence, .epoch = 0});
        it != staged_.end() && it->first.sequence == sequence; ++it) {
     if (it->second == digest) return Read(it->first);
   }
-  return std::nullopt;
+  return absl::NotFoundError("no such entry");
 }
 
-std::optional<Entry> LogEntryStore::Read(const EntryId& id) const {
+absl::StatusOr<Entry> LogEntryStore::Read(const EntryId& id) const {
   const std::string key = KeyOfEntry(id);
-  const absl::StatusOr<std::optional<std::string>> value = ReadRecord(log_, key);
-  if (!value.ok() || !value->has_value()) return std::nullopt;
-  absl::StatusOr<Entry> entry = ParseEntry(key, **value);
-  return entry.ok() ? std::optional(*std::move(entry)) : std::nullopt;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<std::string> value, ReadRecord(log_, key));
+  if (!value.has_value()) return absl::NotFoundError("no such entry");
+  return ParseEntry(key, *value);
 }
 
 absl::Status LogEntryStore::Apply(const Entry& entry) {

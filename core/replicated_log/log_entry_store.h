@@ -27,7 +27,7 @@ class LogEntryStore final : public EntryStore {
 
   absl::Status Stage(const Entry& entry) override;
   std::optional<Entry> Staged(std::uint64_t sequence, std::uint64_t epoch) const override;
-  std::optional<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override;
+  absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override;
   absl::Status Apply(const Entry& entry) override;
   absl::Status Sync() override;
   void Trim(std::uint64_t sequence) override;
@@ -37,8 +37,8 @@ class LogEntryStore final : public EntryStore {
   LogEntryStore(CommitLog& log, OnApplied on_applied)
       : log_(log), on_applied_(std::move(on_applied)) {}
 
-  // Returns the entry with its bytes; nullopt if the log cannot read it.
-  std::optional<Entry> Read(const EntryId& id) const;
+  // Returns the entry with its bytes. The errors are those of CommitLog::Scan(), and NOT_FOUND.
+  absl::StatusOr<Entry> Read(const EntryId& id) const;
 
   CommitLog& log_;
   OnApplied on_applied_;

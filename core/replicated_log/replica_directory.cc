@@ -37,6 +37,24 @@ absl::StatusOr<bool> HasStores(const CommitLog& log) {
   return false;
 }
 
+// Returns the record of the replica that the directory belongs to; nullopt if there is none.
+absl::StatusOr<std::optional<ReplicaRecord>> ReadReplica(const CommitLog& log) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<std::string> value,
+                              ReadRecord(log, KeyOfReplica()));
+  if (!value.has_value()) return std::nullopt;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(ReplicaRecord record, ParseReplica(*value));
+  return record;
+}
+
+absl::Status BelongsTo(const ReplicaName& name) {
+  return MakeError(reasons::kDirectoryInUse,
+                   absl::StrCat("the data directory belongs to node ", name.node, " of group ",
+                                name.group, " of cluster ", name.cluster,
+                                ", and only that node may write to it: start the server with "
+                                "--cluster-etcd, --cluster ",
+                                name.cluster, ", --group ", name.group, " and --node ", name.node));
+}
+
 }  // namespace
 
 std::string EncodeReplica(const ReplicaRecord& record) {
@@ -108,29 +126,22 @@ absl::StatusOr<std::optional<std::string>> ReadRecord(const CommitLog& log,
   return found;
 }
 
-absl::Status CheckIsOfNoReplica(const CommitLog& log) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<std::string> value,
-                              ReadRecord(log, KeyOfReplica()));
-  if (!value.has_value()) return absl::OkStatus();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const ReplicaRecord record, ParseReplica(*value));
-  const ReplicaName& name = record.name;
-  return MakeError(reasons::kDirectoryInUse,
-                   absl::StrCat("the data directory belongs to node ", name.node, " of group ",
-                                name.group, " of cluster ", name.cluster,
-                                ", and only that node may write to it: start the server with "
-                                "--cluster-etcd, --cluster ",
-                                name.cluster, ", --group ", name.group, " and --node ", name.node));
+absl::Status ReleaseDirectory(CommitLog& log) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<ReplicaRecord> record, ReadReplica(log));
+  if (!record.has_value()) return absl::OkStatus();
+  if (record->has_joined) return BelongsTo(record->name);
+  const std::unique_ptr<LogBatch> batch = log.NewBatch();
+  batch->Put(FormatKey(), EncodeFormat());
+  batch->Delete(KeyOfReplica());
+  batch->Delete(KeyOfAppliedEntry());
+  return log.Commit(*batch, Sync::kYes);
 }
 
 absl::StatusOr<ReplicaRecord> ClaimDirectory(const ReplicaName& name, absl::string_view nonce,
                                              CommitLog& log) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<std::string> value,
-                              ReadRecord(log, KeyOfReplica()));
-  if (value.has_value()) {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(ReplicaRecord record, ParseReplica(*value));
-    if (record.name == name) return record;
-    return CheckIsOfNoReplica(log);
-  }
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<ReplicaRecord> before, ReadReplica(log));
+  if (before.has_value() && before->name == name) return *before;
+  if (before.has_value() && before->has_joined) return BelongsTo(before->name);
   SOFTLOOKUP_ASSIGN_OR_RETURN(const bool has_stores, HasStores(log));
   ReplicaRecord record{.name = name};
   const std::unique_ptr<LogBatch> batch = log.NewBatch();
@@ -138,7 +149,7 @@ absl::StatusOr<ReplicaRecord> ClaimDirectory(const ReplicaName& name, absl::stri
   batch->Put(KeyOfReplica(), EncodeReplica(record));
   if (has_stores) {
     batch->Put(KeyOfAppliedEntry(),
-               EncodeAppliedEntry({.sequence = 1, .digest = DigestOf("", nonce)}));
+               EncodeAppliedEntry({.sequence = 1, .digest = DigestOf("", /*epoch=*/0, nonce)}));
   }
   SOFTLOOKUP_RETURN_IF_ERROR(log.Commit(*batch, Sync::kYes));
   return record;

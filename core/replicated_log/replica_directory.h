@@ -35,13 +35,14 @@ absl::StatusOr<Entry> ParseEntry(absl::string_view key, absl::string_view value)
 // CommitLog::Scan().
 absl::StatusOr<std::optional<std::string>> ReadRecord(const CommitLog& log, const std::string& key);
 
-// FAILED_PRECONDITION if the directory belongs to a replica. A server that does not run as that
-// replica must not write to it.
-absl::Status CheckIsOfNoReplica(const CommitLog& log);
+// Makes the directory one of no replica. FAILED_PRECONDITION if it belongs to a replica that has
+// joined its group: a server that does not run as that replica must not write to it.
+absl::Status ReleaseDirectory(CommitLog& log);
 
 // Makes the directory of `log` that of the replica `name`, unless it is that already. Records that
 // a directory has from before become the entry 1, which `nonce` tells from all other groups' first
-// entries. FAILED_PRECONDITION if the directory belongs to another replica. `nonce` was never used.
+// entries. FAILED_PRECONDITION if the directory belongs to another replica that has joined its
+// group. `nonce` was never used.
 absl::StatusOr<ReplicaRecord> ClaimDirectory(const ReplicaName& name, absl::string_view nonce,
                                              CommitLog& log);
 // Notes that etcd has this node as a replica, and syncs that.

@@ -1,5 +1,7 @@
 #include "core/replicated_log/replicated_log.h"
 
+#include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -12,8 +14,12 @@
 namespace softlookup {
 namespace {
 
-// When a client may try a write again that was not made. An election takes less if etcd answers.
-constexpr absl::Duration kRetryDelay = absl::Seconds(1);
+absl::Status TooLarge(std::size_t bytes) {
+  return MakeError(reasons::kStorageFailed,
+                   absl::StrCat("The write was not made: it has ", bytes,
+                                " bytes of changes, and a replica makes at most ",
+                                ReplicatedLog::kEntryBytesMax, " in one step"));
+}
 
 }  // namespace
 
@@ -24,11 +30,17 @@ class ReplicatedLog::NoPeers final : public Peers {
 
   void Stage(const std::string& node, const Entry&,
              absl::AnyInvocable<void(absl::Status)> done) override {
-    thread_.Post([error = NoSuchPeer(node), done = std::move(done)]() mutable { done(error); });
+    thread_.Post([alive = std::weak_ptr(alive_), error = NoSuchPeer(node),
+                  done = std::move(done)]() mutable {
+      if (!alive.expired()) done(error);
+    });
   }
   void Fetch(const std::string& node, std::uint64_t, const EntryDigest&,
              absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) override {
-    thread_.Post([error = NoSuchPeer(node), done = std::move(done)]() mutable { done(error); });
+    thread_.Post([alive = std::weak_ptr(alive_), error = NoSuchPeer(node),
+                  done = std::move(done)]() mutable {
+      if (!alive.expired()) done(error);
+    });
   }
 
  private:
@@ -37,6 +49,7 @@ class ReplicatedLog::NoPeers final : public Peers {
   }
 
   ReplicaThread& thread_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 absl::StatusOr<std::unique_ptr<ReplicatedLog>> ReplicatedLog::Open(
@@ -69,13 +82,14 @@ ReplicatedLog::~ReplicatedLog() {
     thread_.Close();
     replica_.reset();
     founding_.reset();
+    peers_.reset();
     closed.Notify();
   });
   closed.WaitForNotification();
 }
 
 void ReplicatedLog::Start(const ReplicaRecord& record) {
-  founding_.emplace(keys_, thread_.etcd(), Clock::Steady(), make_nonce_);
+  founding_.emplace(keys_, thread_.etcd(), make_nonce_);
   founding_->Start(
       {.name = options_.name.node, .applied = entries_->applied(), .has_joined = record.has_joined},
       [this](const absl::Status& founded) { OnFounded(founded); });
@@ -83,34 +97,54 @@ void ReplicatedLog::Start(const ReplicaRecord& record) {
 }
 
 void ReplicatedLog::OnFounded(const absl::Status& founded) {
-  absl::Status status = founded;
-  if (status.ok()) status = NoteJoined(options_.name, *records_);
-  if (!status.ok()) return Fail(status);
+  if (!founded.ok()) return Fail(founded);
+  is_founded_ = true;
+  Join();
+}
+
+void ReplicatedLog::Join() {
+  // After an error, such as a full disk, the next Tick() tries again.
+  if (!NoteJoined(options_.name, *records_).ok()) return;
   replica_.emplace(ReplicaOptions{.node = options_.name.node, .keys = keys_}, thread_.etcd(),
                    *peers_, *entries_, Clock::Steady(), [this] { return NewNonce(); });
   thread_.Watch(keys_.commit_point(), [this] { replica_->Wake(); });
 }
 
 void ReplicatedLog::Tick() {
-  if (!replica_.has_value()) return founding_->Tick();
+  {
+    absl::MutexLock lock(&mutex_);
+    etcd_trouble_ = thread_.etcd_trouble();
+    if (!failure_.ok()) return;
+  }
+  if (!is_founded_) return founding_->Tick();
+  if (!replica_.has_value()) return Join();
   replica_->Tick();
   // A new term of this node has a larger epoch, so an entry of an earlier term that is not
   // committed by now never is.
   if (unsettled_.has_value() && replica_->is_primary() &&
       entries_->applied().sequence < unsettled_->sequence) {
-    Settle(/*is_committed=*/false);
+    Settle(/*is_made=*/false);
   }
   Show();
   if (!replica_->may_serve()) Fail(replica_->gap());
 }
 
 void ReplicatedLog::OnApplied(const Entry& entry) {
-  if (!unsettled_.has_value() || entry.sequence != unsettled_->sequence) return;
-  Settle(entry.digest == unsettled_->digest);
+  if (is_proposing_ || !has_led_) return;
+  const bool is_ours = unsettled_.has_value() && entry.sequence == unsettled_->sequence &&
+                       entry.digest == unsettled_->digest;
+  if (is_ours) return Settle(/*is_made=*/true);
+  // The stores in memory do not have it.
+  Fail(MakeError(reasons::kStorageFailed,
+                 absl::StrCat("entry ", entry.sequence,
+                              " of the group is not from this process: another process has the "
+                              "name of this node")));
 }
 
 void ReplicatedLog::Show() {
   absl::MutexLock lock(&mutex_);
+  if (!failure_.ok()) return;
+  has_led_ = has_led_ || replica_->is_primary();
   stats_ = {.is_primary = replica_->is_primary(),
             .epoch = replica_->epoch(),
             .applied_entry = entries_->applied().sequence};
@@ -126,11 +160,11 @@ void ReplicatedLog::Fail(const absl::Status& why) {
   if (options_.on_failure != nullptr) options_.on_failure(why);
 }
 
-void ReplicatedLog::Settle(bool is_committed) {
+void ReplicatedLog::Settle(bool is_made) {
   unsettled_.reset();
   absl::MutexLock lock(&mutex_);
-  settled_ = is_committed;
-  if (on_settled_ != nullptr) std::exchange(on_settled_, nullptr)(is_committed);
+  is_made_ = is_made;
+  if (on_settled_ != nullptr) std::exchange(on_settled_, nullptr)(is_made);
 }
 
 std::string ReplicatedLog::NewNonce() {
@@ -145,44 +179,44 @@ absl::Status ReplicatedLog::Commit(LogBatch& batch, Sync) {
   // Entries are synced before they are committed, so there is nothing to sync.
   if (changes.empty()) return absl::OkStatus();
   const std::string bytes = changes.Take();
+  if (bytes.size() > kEntryBytesMax) return TooLarge(bytes.size());
   absl::Status outcome;
   absl::Notification done;
   thread_.Post([&] {
-    if (!replica_.has_value() || !replica_->may_serve()) {
-      outcome = MakeError(reasons::kStorageFailed,
-                          "The write was not made: this node is no replica of its group");
+    if (absl::Status failed = failure(); !failed.ok() || !replica_.has_value()) {
+      outcome = Proposer::NotCommitted("this node is no replica of its group");
       return done.Notify();
     }
+    is_proposing_ = true;
     replica_->Propose(bytes, [&](absl::Status status) {
-      if (HasUnknownOutcome(status)) {
-        // The entry follows what this replica has applied, because it was proposed by a primary.
-        const AppliedEntry applied = entries_->applied();
-        unsettled_ = {.sequence = applied.sequence + 1, .digest = DigestOf(applied.digest, bytes)};
-        absl::MutexLock lock(&mutex_);
-        settled_.reset();
-      }
+      OnProposed(bytes, status);
       outcome = std::move(status);
-      Show();
       done.Notify();
     });
   });
   done.WaitForNotification();
-  if (outcome.ok() || HasUnknownOutcome(outcome)) return outcome;
-  return WithRetryAfter(std::move(outcome), kRetryDelay);
+  return outcome;
+}
+
+void ReplicatedLog::OnProposed(const std::string& bytes, const absl::Status& outcome) {
+  is_proposing_ = false;
+  if (HasUnknownOutcome(outcome)) {
+    // A primary has applied all that was committed, and has had no other entry since the proposal.
+    const AppliedEntry applied = entries_->applied();
+    unsettled_ = {.sequence = applied.sequence + 1,
+                  .digest = DigestOf(applied.digest, replica_->term_epoch(), bytes)};
+    absl::MutexLock lock(&mutex_);
+    is_made_.reset();
+  }
+  Show();
 }
 
 void ReplicatedLog::WhenSettled(absl::AnyInvocable<void(bool)> settled) {
   absl::MutexLock lock(&mutex_);
   on_settled_ = std::move(settled);
-  if (on_settled_ != nullptr && settled_.has_value()) {
-    std::exchange(on_settled_, nullptr)(*settled_);
+  if (on_settled_ != nullptr && is_made_.has_value()) {
+    std::exchange(on_settled_, nullptr)(*is_made_);
   }
-}
-
-bool ReplicatedLog::has_failed() const {
-  if (records_->has_failed()) return true;
-  absl::MutexLock lock(&mutex_);
-  return !stats_.is_primary;
 }
 
 absl::Status ReplicatedLog::Scan(
@@ -199,9 +233,10 @@ absl::Status ReplicatedLog::AwaitPrimary(absl::Duration timeout) {
   mutex_.AwaitWithTimeout(absl::Condition(&is_known), timeout);
   if (!failure_.ok()) return failure_;
   if (stats_.is_primary) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      stats_.epoch == 0 ? "etcd has not answered yet"
-                        : "another primary's lease has not ended yet, or entries are applied");
+  if (!etcd_trouble_.empty()) return absl::DeadlineExceededError(etcd_trouble_);
+  return absl::DeadlineExceededError(stats_.epoch == 0
+                                         ? "etcd has not answered yet"
+                                         : "the lease of the primary before has not ended yet");
 }
 
 absl::Status ReplicatedLog::failure() const {

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_
 #define SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,12 +31,14 @@ namespace softlookup {
 // not before. Records are read from this replica's own log. The protocol runs on a ReplicaThread,
 // on which Commit() waits.
 //
-// Commit() needs this replica to be the primary. Its errors:
-// - Not made: STORAGE_FAILED with a retry delay.
-// - Unknown outcome, as WhenSettled() says: etcd has not answered for 10 s, or the lease has ended
-//   meanwhile.
+// Commit() needs this replica to be the primary, and a batch of at most kEntryBytesMax. Its errors
+// are those of the log below for an entry that cannot be staged, and STORAGE_FAILED. The outcome is
+// unknown if etcd has not answered for 10 s, or if the lease has ended meanwhile.
 class ReplicatedLog final : public CommitLog, public Replication {
  public:
+  // Maximum bytes of a batch. The log below takes no record of more than 4 GiB.
+  static constexpr std::size_t kEntryBytesMax = std::size_t{1} << 30;
+
   // Takes over `records`, a log that is open. `thread` must outlive this. Errors: those of
   // ClaimDirectory() and LogEntryStore::Open().
   static absl::StatusOr<std::unique_ptr<ReplicatedLog>> Open(std::unique_ptr<CommitLog> records,
@@ -48,8 +51,7 @@ class ReplicatedLog final : public CommitLog, public Replication {
   std::unique_ptr<LogBatch> NewBatch() override;
   absl::Status Commit(LogBatch& batch, Sync sync) override;
   void WhenSettled(absl::AnyInvocable<void(bool)> settled) override;
-  // Returns true also while this replica is not the primary.
-  bool has_failed() const override;
+  bool has_failed() const override { return records_->has_failed(); }
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override;
@@ -84,12 +86,15 @@ class ReplicatedLog final : public CommitLog, public Replication {
   // These run on the replica's thread.
   void Start(const ReplicaRecord& record);
   void OnFounded(const absl::Status& founded);
+  // Makes replica_, once the directory says that this node has joined its group.
+  void Join();
   void Tick();
   void OnApplied(const Entry& entry);
+  void OnProposed(const std::string& bytes, const absl::Status& outcome);
   // Shows other threads what has changed.
   void Show();
   void Fail(const absl::Status& why);
-  void Settle(bool is_committed);
+  void Settle(bool is_made);
   std::string NewNonce();
 
   const std::unique_ptr<CommitLog> records_;
@@ -103,13 +108,17 @@ class ReplicatedLog final : public CommitLog, public Replication {
   std::unique_ptr<NoPeers> peers_;
   std::unique_ptr<LogEntryStore> entries_;
   std::optional<Founding> founding_;  // Until etcd has this node as a replica.
+  bool is_founded_ = false;           // Whether it has.
   std::optional<Replica> replica_;    // From then on.
+  bool has_led_ = false;              // Whether the records may have been read.
+  bool is_proposing_ = false;         // Whether a Commit() waits.
   std::optional<UnsettledEntry> unsettled_;
 
   mutable absl::Mutex mutex_;
   ReplicationStats stats_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::optional<bool> settled_ ABSL_GUARDED_BY(mutex_);  // Once the last unknown outcome is known.
+  std::string etcd_trouble_ ABSL_GUARDED_BY(mutex_);     // As ReplicaThread::etcd_trouble() says.
+  std::optional<bool> is_made_ ABSL_GUARDED_BY(mutex_);  // Once the last unknown outcome is known.
   absl::AnyInvocable<void(bool)> on_settled_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -7,7 +7,6 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "core/base/clock.h"
 #include "core/replication/group_records.h"
 #include "core/replication/resolved_txn.h"
 #include "softlookup/etcd.h"
@@ -23,9 +22,8 @@ class ConfigChange {
   // Other errors: it may have it now, or later.
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // `etcd` and `clock` must outlive this and all calls in progress.
-  ConfigChange(const GroupKeys& keys, Etcd& etcd, const Clock& clock)
-      : keys_(keys), etcd_(etcd), txn_(etcd, clock) {}
+  // `etcd` must outlive this and all calls in progress.
+  ConfigChange(const GroupKeys& keys, Etcd& etcd) : keys_(keys), etcd_(etcd), txn_(etcd) {}
   ConfigChange(const ConfigChange&) = delete;
   ConfigChange& operator=(const ConfigChange&) = delete;
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/replication/peers.h"
 
 namespace softlookup {
@@ -26,8 +27,9 @@ class EntryStore {
   virtual absl::Status Stage(const Entry& entry) = 0;
   // Returns the staged entry of that sequence and epoch; nullopt if there is none.
   virtual std::optional<Entry> Staged(std::uint64_t sequence, std::uint64_t epoch) const = 0;
-  // Returns the staged entry of that sequence and digest; nullopt if there is none.
-  virtual std::optional<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const = 0;
+  // Returns the staged entry of that sequence and digest. NOT_FOUND if there is none. After another
+  // error there is one that cannot be read: DATA_LOSS if it is damaged.
+  virtual absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const = 0;
   // Applies an entry to the records, which readers then see, and makes it applied(). A power cut
   // can undo it, together with all that were applied later. The entry must be staged, so that it
   // can then be applied again. It must follow applied(). DATA_LOSS if the entry's bytes cannot be

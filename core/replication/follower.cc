@@ -32,10 +32,10 @@ void Follower::Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> 
   for (std::uint64_t i = 0; i < std::min(kSlotsPerPoll, keys_.slots()); ++i) {
     txn.reads.push_back(keys_.slot(first + i));
   }
-  etcd_.Run(std::move(txn),
-            [this, applies, nodes = replicas_, first](absl::StatusOr<EtcdTxnResult> result) {
-              OnRead(applies, nodes, first, std::move(result));
-            });
+  etcd_.Run(std::move(txn), [this, poll = poll_, applies, nodes = replicas_,
+                             first](absl::StatusOr<EtcdTxnResult> result) {
+    if (poll == poll_) OnRead(applies, nodes, first, std::move(result));
+  });
 }
 
 void Follower::OnRead(Applies applies, const std::vector<std::string>& nodes, std::uint64_t first,
@@ -91,8 +91,11 @@ void Follower::ApplyNext() {
                                     " of the group does not follow what this replica has applied"));
       return End();
     }
-    const std::optional<Entry> staged = store_.Find(slot.sequence, slot.digest);
-    if (!staged.has_value() && std::ranges::find(slot.holders, node_) != slot.holders.end()) {
+    const absl::StatusOr<Entry> staged = store_.Find(slot.sequence, slot.digest);
+    if (absl::IsNotFound(staged.status())) {
+      if (std::ranges::find(slot.holders, node_) == slot.holders.end()) {
+        return Fetch(slot, 0, /*was_trimmed=*/false);
+      }
       gap_ = MakeError(
           reasons::kStorageFailed,
           absl::StrCat("etcd says that node ", node_, " has entry ", slot.sequence,
@@ -100,7 +103,10 @@ void Follower::ApplyNext() {
                        "another process has the name of this node"));
       return End();
     }
-    if (!staged.has_value()) return Fetch(slot, 0, /*was_trimmed=*/false);
+    if (!staged.ok()) {
+      if (absl::IsDataLoss(staged.status())) gap_ = staged.status();
+      return End();
+    }
     if (const absl::Status applied = store_.Apply(*staged); !applied.ok()) {
       if (absl::IsDataLoss(applied)) gap_ = applied;
       return End();
@@ -127,9 +133,10 @@ void Follower::Fetch(const Slot& slot, std::size_t asked, bool was_trimmed) {
     return End();
   }
   peers_.Fetch(nodes[asked], slot.sequence, slot.digest,
-               [this, slot, asked, was_trimmed](absl::StatusOr<std::string> bytes) {
+               [this, poll = poll_, slot, asked, was_trimmed](absl::StatusOr<std::string> bytes) {
+                 if (poll != poll_) return;
                  if (!bytes.ok() || bytes->size() != slot.size ||
-                     DigestOf(slot.previous, *bytes) != slot.digest) {
+                     DigestOf(slot.previous, slot.epoch, *bytes) != slot.digest) {
                    return Fetch(slot, asked + 1, was_trimmed || absl::IsOutOfRange(bytes.status()));
                  }
                  Take(slot, *std::move(bytes));
@@ -148,6 +155,7 @@ void Follower::Take(const Slot& slot, std::string bytes) {
 }
 
 void Follower::End() {
+  ++poll_;
   auto on_view = std::move(on_view_);
   on_view_ = nullptr;
   if (on_view != nullptr && !has_gap()) on_view(view_);

@@ -41,6 +41,12 @@ class Follower {
   // if the last poll goes on, or once has_gap().
   void Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> on_view);
 
+  // Ends the poll in progress, without on_view(). What it has read is not applied any more.
+  void Abandon() {
+    on_view_ = nullptr;
+    ++poll_;
+  }
+
   // True once a slot that must be read was overwritten, or an entry does not follow the applied
   // one. The replica must then be seeded anew, and must serve nothing before.
   bool has_gap() const { return !gap_.ok(); }
@@ -69,6 +75,7 @@ class Follower {
 
   // The poll in progress. `on_view_` is null if there is none.
   absl::AnyInvocable<void(const GroupView&)> on_view_;
+  int poll_ = 0;  // Its number. Answers to another number come too late.
   GroupView view_;
   std::vector<Slot> slots_;  // Those to apply, in order.
   std::size_t next_ = 0;

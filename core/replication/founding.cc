@@ -31,7 +31,7 @@ void Founding::Read() {
 
 void Founding::OnRead(const EtcdTxnResult& read) {
   if (!read.values[0].has_value() && !read.values[1].has_value() && !node_.has_joined) {
-    return Found();
+    return MakeGroup();
   }
   done_(Check(read));
 }
@@ -57,10 +57,15 @@ absl::Status Founding::Check(const EtcdTxnResult& read) const {
     SOFTLOOKUP_ASSIGN_OR_RETURN(point, ParseCommitPoint(*point_text));
   }
   if (node_.has_joined) {
-    if (node_.applied.sequence <= point.sequence) return absl::OkStatus();
+    const bool is_same = node_.applied.digest == point.digest;
+    if (node_.applied.sequence < point.sequence ||
+        (node_.applied.sequence == point.sequence && is_same)) {
+      return absl::OkStatus();
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("etcd says that the last entry of this group is ", point.sequence,
                      ", but node ", node_.name, " has applied entry ", node_.applied.sequence,
+                     node_.applied.sequence == point.sequence ? " of other bytes" : "",
                      ": etcd has lost what it had named, or this is another etcd than before"));
   }
   // The node may have founded the group and then ended before it noted so.
@@ -72,7 +77,7 @@ absl::Status Founding::Check(const EtcdTxnResult& read) const {
       " entries, but the data directory is not the one of this node: it was lost or replaced"));
 }
 
-void Founding::Found() {
+void Founding::MakeGroup() {
   EtcdTxn txn{.compares = {{keys_.config(), std::nullopt}, {keys_.commit_point(), std::nullopt}},
               .puts = {{keys_.config(),
                         EncodeGroupConfig({.version = 1, .copies = 1, .replicas = {node_.name}})}},

@@ -5,8 +5,6 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "core/base/clock.h"
 #include "core/replication/entry_store.h"
 #include "core/replication/group_records.h"
 #include "core/replication/proposer.h"
@@ -30,8 +28,8 @@ class Founding {
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
   // All referred to must outlive this and all calls in progress.
-  Founding(const GroupKeys& keys, Etcd& etcd, const Clock& clock, MakeNonce& make_nonce)
-      : keys_(keys), make_nonce_(make_nonce), reading_(etcd, clock), making_(etcd, clock) {}
+  Founding(const GroupKeys& keys, Etcd& etcd, MakeNonce& make_nonce)
+      : keys_(keys), make_nonce_(make_nonce), reading_(etcd), making_(etcd) {}
   Founding(const Founding&) = delete;
   Founding& operator=(const Founding&) = delete;
 
@@ -45,7 +43,7 @@ class Founding {
   void OnRead(const EtcdTxnResult& read);
   // Checks that the directory fits what etcd says of the group.
   absl::Status Check(const EtcdTxnResult& read) const;
-  void Found();
+  void MakeGroup();
 
   const GroupKeys keys_;
   MakeNonce& make_nonce_;

@@ -1,10 +1,12 @@
 #include "core/replication/group_records.h"
 
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/base/check.h"
 #include "core/base/status_macros.h"
 
 namespace softlookup {
@@ -88,11 +91,18 @@ class FieldReader {
 
 }  // namespace
 
-EntryDigest DigestOf(absl::string_view previous, absl::string_view bytes) {
-  // The length tells where `previous` ends.
-  const std::string text = absl::StrCat(previous.size(), " ", previous, bytes);
+EntryDigest DigestOf(absl::string_view previous, std::uint64_t epoch, absl::string_view bytes) {
+  // The length tells where `previous` ends, and the space where the epoch does.
+  const std::string begin = absl::StrCat(previous.size(), " ", previous, epoch, " ");
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        &EVP_MD_CTX_free);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  SOFTLOOKUP_CHECK(context != nullptr &&
+                   EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
+                   EVP_DigestUpdate(context.get(), begin.data(), begin.size()) == 1 &&
+                   EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
+                   EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1)
+      << "SHA-256";
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
 }

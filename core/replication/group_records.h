@@ -14,14 +14,16 @@ namespace softlookup {
 // shows what they say: "epoch=3 sequence=1042 digest=9f86... nonce=5c0e...". The Parse functions
 // return DATA_LOSS for text that the Encode functions do not write.
 
-// The SHA-256 of an entry and of all entries before it, as 64 hexadecimal digits.
+// The SHA-256 of an entry, of its epoch and of all entries before it, as 64 hexadecimal digits. The
+// epoch tells two entries apart that two primaries have made of the same write, because what became
+// of one of them says nothing about the other.
 using EntryDigest = std::string;
 // Returns the digest of the entry `bytes` that follows the entry with the digest `previous`. The
 // first entry of a group follows an empty digest.
-EntryDigest DigestOf(absl::string_view previous, absl::string_view bytes);
+EntryDigest DigestOf(absl::string_view previous, std::uint64_t epoch, absl::string_view bytes);
 
-// The last entry of a group that is committed. Two heads that were ever written differ, because
-// each has a nonce of its own. Transactions compare the whole value.
+// The last entry of a group that is committed. Two commit points that were ever written differ,
+// because each has a nonce of its own. Transactions compare the whole value.
 struct CommitPoint {
   std::uint64_t epoch = 0;     // Grows with each change of the primary.
   std::uint64_t sequence = 0;  // Number of the entry, from 1. 0: the group has no entry.

@@ -19,7 +19,7 @@ Proposer::Proposer(std::string node, const GroupKeys& keys, absl::Duration give_
       store_(store),
       clock_(clock),
       make_nonce_(make_nonce),
-      naming_(etcd, clock) {}
+      naming_(etcd) {}
 
 void Proposer::Begin(const TermOfPrimary& term) {
   SOFTLOOKUP_CHECK(!leading_);
@@ -64,15 +64,22 @@ void Proposer::Tick(const std::map<std::string, std::uint64_t>& applied) {
 
 void Proposer::StageNext() {
   if (!leading_ || entry_.sequence > 0 || queue_.empty()) return;
-  entry_ = {.epoch = term_.commit_point.epoch,
-            .sequence = term_.commit_point.sequence + 1,
-            .previous = term_.commit_point.digest,
-            .digest = DigestOf(term_.commit_point.digest, queue_.front().bytes),
-            .bytes = std::move(queue_.front().bytes)};
+  entry_ = {
+      .epoch = term_.commit_point.epoch,
+      .sequence = term_.commit_point.sequence + 1,
+      .previous = term_.commit_point.digest,
+      .digest = DigestOf(term_.commit_point.digest, term_.commit_point.epoch, queue_.front().bytes),
+      .bytes = std::move(queue_.front().bytes)};
   holders_.clear();
   queue_.front().begin = clock_.Now();
-  const absl::Status own = store_.Stage(entry_);
-  if (!own.ok()) return End(own.message());
+  if (absl::Status own = store_.Stage(entry_); !own.ok()) {
+    if (term_.config.replicas.size() > 1) return End(own.message());  // Another one can lead.
+    entry_ = {};
+    Proposal proposal = std::move(queue_.front());
+    queue_.pop_front();
+    proposal.done(std::move(own));
+    return StageNext();
+  }
   holders_.push_back(node_);
   SendToPeers();
   NameIfReady();
@@ -187,8 +194,10 @@ bool Proposer::SlotIsFree() const {
   return static_cast<std::uint64_t>(count) >= term_.config.copies;
 }
 
-absl::Status Proposer::NotCommitted(absl::string_view why) const {
-  return MakeError(reasons::kStorageFailed, absl::StrCat("The write was not made: ", why));
+absl::Status Proposer::NotCommitted(absl::string_view why) {
+  return WithRetryAfter(
+      MakeError(reasons::kStorageFailed, absl::StrCat("The write was not made: ", why)),
+      kRetryDelay);
 }
 
 absl::Status Proposer::MayBeCommitted(absl::string_view why) const {

@@ -51,8 +51,13 @@ class Proposer {
   void Begin(const TermOfPrimary& term);
   // The node is no longer the primary, or no longer sure of it. Ends all proposals.
   void End(absl::string_view why);
+  // The epoch of the last term; 0 if there was none.
+  std::uint64_t epoch() const { return term_.commit_point.epoch; }
   // Whether Begin() was called last.
   bool is_leading() const { return leading_; }
+
+  // The error of a proposal that is never committed.
+  static absl::Status NotCommitted(absl::string_view why);
 
   // Queues an entry. Must be called only while is_leading().
   void Propose(std::string bytes, Done done);
@@ -62,6 +67,8 @@ class Proposer {
 
  private:
   static constexpr absl::Duration kResendInterval = absl::Seconds(1);
+  // When a write that was not made may be tried again. An election takes less if etcd answers.
+  static constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 
   struct Proposal {
     std::string bytes;
@@ -83,7 +90,6 @@ class Proposer {
   bool Adopt(const EtcdTxnResult& result);
   // Whether the slot of the next entry is free: enough replicas have applied the entry in it.
   bool SlotIsFree() const;
-  absl::Status NotCommitted(absl::string_view why) const;
   absl::Status MayBeCommitted(absl::string_view why) const;
 
   const std::string node_;

@@ -20,7 +20,7 @@ Replica::Replica(const ReplicaOptions& options, Etcd& etcd, Peers& peers, EntryS
       follower_(options.node, options.keys, etcd, peers, store),
       proposer_(options.node, options.keys, options.give_up_after, etcd, peers, store, clock,
                 make_nonce_),
-      standing_(etcd, clock) {}
+      standing_(etcd) {}
 
 void Replica::Tick() {
   const absl::Time now = clock_.Now();
@@ -50,9 +50,7 @@ void Replica::Resign(absl::string_view why) {
 
 void Replica::Propose(std::string bytes, Proposer::Done done) {
   if (!proposer_.is_leading()) {
-    return done(
-        MakeError(reasons::kStorageFailed,
-                  "The write was not made: this replica is not the primary of its group now"));
+    return done(Proposer::NotCommitted("this replica is not the primary of its group now"));
   }
   proposer_.Propose(std::move(bytes), std::move(done));
 }
@@ -80,7 +78,7 @@ absl::Status Replica::OnStage(const Entry& entry) {
   if (entry.epoch < epoch_) {
     return MakeError(reasons::kStorageFailed, "A later primary leads the group");
   }
-  if (DigestOf(entry.previous, entry.bytes) != entry.digest) {
+  if (DigestOf(entry.previous, entry.epoch, entry.bytes) != entry.digest) {
     return MakeError(reasons::kMalformedMessage, "The digest of the entry is wrong");
   }
   if (entry.sequence <= store_.applied().sequence) {
@@ -95,14 +93,12 @@ absl::Status Replica::OnStage(const Entry& entry) {
 
 absl::StatusOr<std::string> Replica::OnFetch(std::uint64_t sequence,
                                              const EntryDigest& digest) const {
-  std::optional<Entry> entry = store_.Find(sequence, digest);
-  if (!entry.has_value() && sequence <= store_.applied().sequence) {
+  absl::StatusOr<Entry> entry = store_.Find(sequence, digest);
+  if (entry.ok()) return std::move(entry->bytes);
+  if (absl::IsNotFound(entry.status()) && sequence <= store_.applied().sequence) {
     return absl::OutOfRangeError("The entry was applied, and its bytes are gone");
   }
-  if (!entry.has_value()) {
-    return MakeError(reasons::kStorageFailed, absl::StrCat("Entry ", sequence, " is not here"));
-  }
-  return std::move(entry->bytes);
+  return MakeError(reasons::kStorageFailed, absl::StrCat("Entry ", sequence, " is not here"));
 }
 
 void Replica::OnView(const GroupView& view) {
@@ -172,6 +168,8 @@ void Replica::OnStood(const EtcdTxnResult& result) {
     candidacy_.config = *config;
   }
   has_term_ = true;
+  // A poll that was sent before would apply entries that the proposer applies.
+  follower_.Abandon();
   proposer_.Begin(candidacy_);
 }
 

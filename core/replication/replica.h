@@ -68,6 +68,8 @@ class Replica {
   bool may_serve() const { return gap().ok(); }
   // Says why the records may not be read; OK if they may.
   const absl::Status& gap() const { return follower_.gap(); }
+  // The epoch of the last term of this node; 0 if it never was the primary.
+  std::uint64_t term_epoch() const { return proposer_.epoch(); }
   // The largest epoch that was seen in etcd.
   std::uint64_t epoch() const { return epoch_; }
 

@@ -4,8 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/time/time.h"
-#include "core/base/clock.h"
 #include "softlookup/etcd.h"
 
 namespace softlookup {
@@ -20,7 +18,7 @@ class ResolvedTxn {
   // `done` gets the first answer. It is not called after Abandon() or the destructor.
   using Done = absl::AnyInvocable<void(EtcdTxnResult)>;
 
-  ResolvedTxn(Etcd& etcd, const Clock& clock) : etcd_(etcd), clock_(clock) {}
+  explicit ResolvedTxn(Etcd& etcd) : etcd_(etcd) {}
   ResolvedTxn(const ResolvedTxn&) = delete;
   ResolvedTxn& operator=(const ResolvedTxn&) = delete;
 
@@ -28,7 +26,6 @@ class ResolvedTxn {
   void Start(EtcdTxn txn, Done done) {
     txn_ = std::move(txn);
     done_ = std::move(done);
-    started_ = clock_.Now();
     Send();
   }
   // Sends the transaction again if the last attempt failed. Call it from time to time.
@@ -42,8 +39,6 @@ class ResolvedTxn {
   }
 
   bool is_running() const { return done_ != nullptr; }
-  // When the running transaction was sent first.
-  absl::Time started() const { return started_; }
 
  private:
   void Send() {
@@ -58,10 +53,8 @@ class ResolvedTxn {
   }
 
   Etcd& etcd_;
-  const Clock& clock_;
   EtcdTxn txn_;
   Done done_;
-  absl::Time started_;
   bool in_flight_ = false;
   int number_ = 0;  // Of the transaction. Answers to another number come too late.
 };

@@ -33,6 +33,9 @@ class LogBatch {
   // earlier one. Deletes nothing itself. Once the batch is committed, the log frees the disk of
   // these records later, as DeleteRange() says.
   virtual void FreeDiskOf(absl::string_view begin, absl::string_view end) = 0;
+  // Says that a batch with DeleteRange() can follow once this one is committed. A log whose disk is
+  // full then takes this batch as it takes that one.
+  virtual void MakesRoom() {}
 };
 
 // Whether a commit waits until the disk has it. A power cut loses no write that was committed with

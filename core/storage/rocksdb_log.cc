@@ -40,7 +40,11 @@ class RocksdbBatch final : public LogBatch {
   void FreeDiskOf(absl::string_view begin, absl::string_view end) override {
     thinned_.push_back({.begin = std::string(begin), .end = std::string(end)});
   }
+  void MakesRoom() override { makes_room_ = true; }
+
   rocksdb::WriteBatch& batch() { return batch_; }
+  // Whether the batch deletes ranges, or is needed before one that does.
+  bool makes_room() const { return makes_room_ || !deleted_.empty(); }
   // The ranges that the batch deletes.
   const std::vector<KeyRange>& deleted() const { return deleted_; }
   // The ranges that FreeDiskOf() was given.
@@ -50,6 +54,7 @@ class RocksdbBatch final : public LogBatch {
   rocksdb::WriteBatch batch_;
   std::vector<KeyRange> deleted_;
   std::vector<KeyRange> thinned_;
+  bool makes_room_ = false;
 };
 
 // Keeps the records of a log in a RocksDB database.
@@ -70,8 +75,8 @@ class RocksdbLog final : public CommitLog {
     // the records would be gone, and the others would be back.
     if (!deleted.empty()) sync = Sync::kYes;
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
-    const bool makes_room =
-        !deleted.empty() && changes.GetDataSize() <= LogDatabase::kFullDiskChangesBytesMax;
+    const bool makes_room = static_cast<RocksdbBatch&>(batch).makes_room() &&
+                            changes.GetDataSize() <= LogDatabase::kFullDiskChangesBytesMax;
     SOFTLOOKUP_RETURN_IF_ERROR(database_.Write(changes, sync, makes_room));
     if (!deleted.empty()) database_.DropDeleted(deleted);
     database_.FreeDiskOf(static_cast<RocksdbBatch&>(batch).thinned());

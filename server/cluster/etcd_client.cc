@@ -20,6 +20,8 @@ constexpr int kKeepaliveMilliseconds = 10'000;
 constexpr int kKeepaliveTimeoutMilliseconds = 3'000;
 constexpr int kReconnectMillisecondsMax = 1'000;
 constexpr absl::Duration kRewatchInterval = absl::Seconds(1);
+// A member that is away makes a call fail now and then, which says nothing while others answer.
+constexpr absl::Duration kQuietAboutErrors = absl::Seconds(3);
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& endpoint,
                                            const EtcdOptions& options) {
@@ -103,20 +105,41 @@ struct EtcdClient::Member {
   } leases;
 };
 
-// The contexts of the calls in progress. Thread-safe.
+// The calls in progress. Thread-safe.
 class EtcdClient::CallSet {
  public:
+  // Part of each call, declared before its context, and so destroyed after it. A context has a
+  // reference to its channel. The last one must not go on a thread of gRPC that runs callbacks: the
+  // last channel waits for these threads to end.
+  class Life {
+   public:
+    explicit Life(std::shared_ptr<CallSet> calls) : calls_(std::move(calls)) {
+      absl::MutexLock lock(&calls_->mutex_);
+      ++calls_->count_;
+    }
+    ~Life() {
+      absl::MutexLock lock(&calls_->mutex_);
+      --calls_->count_;
+    }
+    Life(const Life&) = delete;
+    Life& operator=(const Life&) = delete;
+
+   private:
+    const std::shared_ptr<CallSet> calls_;
+  };
+
   // Cancels a call of kCancel at once if CancelAll() was called.
   void Add(grpc::ClientContext& context, AtEnd at_end = AtEnd::kCancel) {
     absl::MutexLock lock(&mutex_);
     contexts_.emplace(&context, at_end);
     if (cancelled_ && at_end == AtEnd::kCancel) context.TryCancel();
   }
+  // Must be called before the context is destroyed.
   void Remove(grpc::ClientContext& context) {
     absl::MutexLock lock(&mutex_);
     contexts_.erase(&context);
   }
-  // Cancels all calls of kCancel, and waits until all calls are removed.
+  // Cancels all calls of kCancel, and waits until all calls are destroyed.
   void CancelAll() {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
@@ -124,15 +147,14 @@ class EtcdClient::CallSet {
       if (at_end == AtEnd::kCancel) context->TryCancel();
     }
     mutex_.Await(absl::Condition(
-        +[](Contexts* contexts) { return contexts->empty(); }, &contexts_));
+        +[](int* count) { return *count == 0; }, &count_));
   }
 
  private:
-  using Contexts = std::map<grpc::ClientContext*, AtEnd>;
-
   absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  Contexts contexts_ ABSL_GUARDED_BY(mutex_);
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of Life objects.
+  std::map<grpc::ClientContext*, AtEnd> contexts_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A stream on which one lease is kept alive once. Deletes itself.
@@ -142,7 +164,7 @@ class EtcdClient::KeepAliveStream final
   using Done = absl::AnyInvocable<void(const grpc::Status&, const pb::LeaseKeepAliveResponse&)>;
 
   KeepAliveStream(std::int64_t lease, std::shared_ptr<CallSet> calls, Done done)
-      : calls_(std::move(calls)), done_(std::move(done)) {
+      : calls_(std::move(calls)), life_(calls_), done_(std::move(done)) {
     request_.set_id(lease);
   }
 
@@ -168,6 +190,7 @@ class EtcdClient::KeepAliveStream final
   }
 
   const std::shared_ptr<CallSet> calls_;
+  const CallSet::Life life_;
   Done done_;
   grpc::ClientContext context_;
   pb::LeaseKeepAliveRequest request_;
@@ -182,7 +205,10 @@ class EtcdClient::WatchStream final
   // `on_change` and `on_end` are called on gRPC's threads.
   WatchStream(const std::string& key, std::shared_ptr<CallSet> calls,
               absl::AnyInvocable<void()> on_change, absl::AnyInvocable<void()> on_end)
-      : calls_(std::move(calls)), on_change_(std::move(on_change)), on_end_(std::move(on_end)) {
+      : calls_(std::move(calls)),
+        life_(calls_),
+        on_change_(std::move(on_change)),
+        on_end_(std::move(on_end)) {
     request_.mutable_create_request()->set_key(key);
   }
 
@@ -209,6 +235,7 @@ class EtcdClient::WatchStream final
   }
 
   const std::shared_ptr<CallSet> calls_;
+  const CallSet::Life life_;
   absl::AnyInvocable<void()> on_change_, on_end_;
   grpc::ClientContext context_;
   pb::WatchRequest request_;
@@ -326,13 +353,14 @@ void EtcdClient::Call(Request request, Start start,
                       Callback<Result> done, AtEnd at_end) {
   // gRPC's callback must be copyable.
   struct State {
+    CallSet::Life life;
     grpc::ClientContext context;
     Request request;
     Response response;
     absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read;
     Callback<Result> done;
   };
-  const auto state = std::make_shared<State>();
+  const std::shared_ptr<State> state(new State{.life = CallSet::Life(calls_)});
   state->request = std::move(request);
   state->read = std::move(read);
   state->done = std::move(done);
@@ -341,24 +369,38 @@ void EtcdClient::Call(Request request, Start start,
   start(&state->context, &state->request, &state->response,
         std::function<void(grpc::Status)>(
             [this, state, post = PosterIfAlive(), calls = calls_](const grpc::Status& status) {
-              post([this, state, status] {
-                const absl::Status checked = Check(status, state->response.header());
-                state->done(checked.ok() ? state->read(state->response)
-                                         : absl::StatusOr<Result>(checked));
-              });
               calls->Remove(state->context);
+              // The task takes what it needs of the state, which goes with this function.
+              post([this, status, response = std::move(state->response),
+                    read = std::move(state->read), done = std::move(state->done)]() mutable {
+                const absl::Status checked = Check(status, response.header());
+                done(checked.ok() ? read(response) : absl::StatusOr<Result>(checked));
+              });
             }));
 }
 
+std::string EtcdClient::trouble() const {
+  if (last_error_.ok() || absl::Now() < last_success_ + kQuietAboutErrors) return "";
+  return std::string(last_error_.message());
+}
+
 absl::Status EtcdClient::Check(const grpc::Status& status, const pb::ResponseHeader& header) {
-  if (!status.ok()) {
+  last_error_ = StatusOf(status, header);
+  if (last_error_.ok()) {
+    last_success_ = absl::Now();
+  } else {
     ++next_;
+  }
+  return last_error_;
+}
+
+absl::Status EtcdClient::StatusOf(const grpc::Status& status, const pb::ResponseHeader& header) {
+  if (!status.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                         absl::StrCat("etcd: ", status.error_message()));
   }
   if (cluster_id_ == 0) cluster_id_ = header.cluster_id();
   if (header.cluster_id() == cluster_id_) return absl::OkStatus();
-  ++next_;
   return absl::FailedPreconditionError(
       "etcd: a member of another cluster has answered; the endpoints name members of two clusters");
 }

@@ -11,6 +11,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/cluster/etcd/etcd.grpc.pb.h"
 #include "softlookup/etcd.h"
@@ -37,8 +38,8 @@ class EtcdClient final : public Etcd {
 
   EtcdClient(EtcdOptions options, Post post);
   // Ends all calls, but lets those of RevokeLease() finish, and waits until gRPC is done with them.
-  // No callback runs afterwards. Must be
-  // called on the thread of the tasks, or when it runs no task.
+  // No callback runs afterwards. Must be called on the thread of the tasks, or when it runs no
+  // task.
   ~EtcdClient() override;
 
   void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override;
@@ -52,6 +53,8 @@ class EtcdClient final : public Etcd {
   void Watch(std::string key, absl::AnyInvocable<void()> on_change);
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
+  // Returns the last error, if no call has succeeded for some seconds since. Empty otherwise.
+  std::string trouble() const;
 
  private:
   class CallSet;
@@ -84,12 +87,15 @@ class EtcdClient final : public Etcd {
   // Returns an error for a status that is not OK, and for a header of another cluster. After an
   // error the next call goes to the next member.
   absl::Status Check(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
+  absl::Status StatusOf(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
 
   const EtcdOptions options_;
   const Post post_;
   std::vector<std::unique_ptr<Member>> members_;
   std::size_t next_ = 0;
   std::uint64_t cluster_id_ = 0;  // Of the first answer.
+  absl::Status last_error_;
+  absl::Time last_success_ = absl::Now();
   // Calls in progress, which the destructor ends.
   const std::shared_ptr<CallSet> calls_;
 

@@ -11,8 +11,9 @@ constexpr absl::Duration kTickInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-ReplicaNode::ReplicaNode(EtcdOptions options)
-    : etcd_(std::make_unique<EtcdClient>(
+ReplicaNode::ReplicaNode(EtcdOptions options, std::function<void(const std::string&)> on_trouble)
+    : on_trouble_(std::move(on_trouble)),
+      etcd_(std::make_unique<EtcdClient>(
           std::move(options),
           [this](absl::AnyInvocable<void()> task) { thread_.Post(std::move(task)); })),
       thread_([this] { Tick(); }, kTickInterval) {}
@@ -27,8 +28,13 @@ void ReplicaNode::Close() {
 }
 
 void ReplicaNode::Tick() {
-  if (etcd_ != nullptr) etcd_->Tick();
+  if (etcd_ == nullptr) return;
+  etcd_->Tick();
   if (tick_ != nullptr) tick_();
+  const std::string trouble = etcd_->trouble();
+  if (trouble.empty() != has_trouble_) return;
+  has_trouble_ = !has_trouble_;
+  on_trouble_(trouble);
 }
 
 }  // namespace softlookup::server

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_CLUSTER_REPLICA_NODE_H_
 #define SOFTLOOKUP_SERVER_CLUSTER_REPLICA_NODE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,16 +12,19 @@
 
 namespace softlookup::server {
 
-// The thread of a replica, with its client of etcd.
+// The thread of a replica, with its client of etcd. Calls a function when etcd has not answered for
+// some seconds, and when it answers again.
 class ReplicaNode final : public ReplicaThread {
  public:
-  explicit ReplicaNode(EtcdOptions options);
+  // `on_trouble` is called on the thread, with what is wrong, or with "" once nothing is any more.
+  ReplicaNode(EtcdOptions options, std::function<void(const std::string&)> on_trouble);
   // Close() must have been called, unless nothing was ever posted.
   ~ReplicaNode() override = default;
 
   // As ReplicaThread says.
   void Post(absl::AnyInvocable<void()> task) override { thread_.Post(std::move(task)); }
   Etcd& etcd() override { return *etcd_; }
+  std::string etcd_trouble() const override { return etcd_->trouble(); }
   void SetTick(absl::AnyInvocable<void()> tick) override { tick_ = std::move(tick); }
   void Watch(std::string key, absl::AnyInvocable<void()> on_change) override;
   void Close() override;
@@ -28,6 +32,8 @@ class ReplicaNode final : public ReplicaThread {
  private:
   void Tick();
 
+  const std::function<void(const std::string&)> on_trouble_;
+  bool has_trouble_ = false;  // Whether on_trouble_() was told so last.
   absl::AnyInvocable<void()> tick_;
   std::unique_ptr<EtcdClient> etcd_;  // Null once closed.
   TaskThread thread_;                 // Declared last, because it uses the other members.

@@ -182,13 +182,19 @@ void AddDisks(const DiskStats& disks, Page& page) {
   }
 }
 
-void AddReplication(const ReplicationStats& stats, Page& page) {
-  page.Gauge("softlookup_replication_primary", stats.is_primary,
-             "1 while this node is the primary of its group, which takes writes.");
-  page.Counter("softlookup_replication_epoch", stats.epoch,
-               "The largest epoch that this node has seen; each new primary begins one.");
-  page.Counter("softlookup_replication_applied_entry", stats.applied_entry,
-               "Number of the last entry of the group that this node has applied.");
+// A server that is no replica has no samples of these metrics. `replication` is then null.
+void AddReplication(const Replication* replication, Page& page) {
+  const ReplicationStats stats = replication == nullptr ? ReplicationStats() : replication->stats();
+  const auto add = [&](const char* name, auto value, const char* help) {
+    page.Begin(name, MetricType::Gauge, help);
+    if (replication != nullptr) page.Add(value);
+  };
+  add("softlookup_replication_primary", stats.is_primary,
+      "1 while this node is the primary of its group, which takes writes.");
+  add("softlookup_replication_epoch", stats.epoch,
+      "The largest epoch that this node has seen; each new primary begins one.");
+  add("softlookup_replication_applied_entry", stats.applied_entry,
+      "Number of the last entry of the group that this node has applied.");
 }
 
 void AddSecurity(const SecurityStats& security, Page& page) {
@@ -236,7 +242,7 @@ std::string MetricsPage(const Engine& engine, const Replication* replication,
   AddLookups(stats, page);
   AddWrites(stats, page);
   AddStores(stats, engine.limits().ram_bytes_max, page);
-  if (replication != nullptr) AddReplication(replication->stats(), page);
+  AddReplication(replication, page);
   AddDisks(disks, page);
   AddSecurity(security, page);
   AddProcess(process, page);

@@ -33,6 +33,9 @@ class ReplicaThread {
   // Call the next functions on this thread only.
 
   virtual Etcd& etcd() = 0;
+  // Says what keeps etcd from answering, for the operator alone. Empty if it answers, or has done
+  // so within some seconds.
+  virtual std::string etcd_trouble() const = 0;
   // From now on calls `tick` about ten times a second. Call this once.
   virtual void SetTick(absl::AnyInvocable<void()> tick) = 0;
   // Calls `on_change` soon after each change of `key` in etcd. Can miss changes. Call this once.
@@ -61,11 +64,12 @@ class Replication {
   virtual ~Replication() = default;
 
   // Waits until this replica is the primary of its group and has applied all that was committed.
-  // DEADLINE_EXCEEDED after `timeout`: the message says what it waits for. FAILED_PRECONDITION or
-  // DATA_LOSS: it never will, because etcd and the data directory do not fit.
+  // DEADLINE_EXCEEDED after `timeout`: the message, for the operator alone, says what it waits for.
+  // Another error is failure().
   virtual absl::Status AwaitPrimary(absl::Duration timeout) = 0;
   virtual ReplicationStats stats() const = 0;
-  // Returns why this replica can never serve again, OK if it can.
+  // Returns why this replica can never serve again, because etcd and the data directory do not fit.
+  // OK if it can.
   virtual absl::Status failure() const = 0;
 };
 

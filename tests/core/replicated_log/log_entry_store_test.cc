@@ -51,7 +51,7 @@ class LogEntryStoreTest : public ::testing::Test {
                 .sequence = store_->applied().sequence + 1,
                 .previous = store_->applied().digest,
                 .bytes = batch.Take()};
-    entry.digest = DigestOf(entry.previous, entry.bytes);
+    entry.digest = DigestOf(entry.previous, entry.epoch, entry.bytes);
     return entry;
   }
   void StageAndApply(const std::string& value) {
@@ -92,8 +92,8 @@ TEST_F(LogEntryStoreTest, EntriesOfOneSequenceAreToldApartByTheirDigests) {
   EXPECT_THAT(store_->Stage(late), IsOk());
   EXPECT_EQ(store_->Find(1, early.digest)->bytes, early.bytes);
   EXPECT_EQ(store_->Find(1, late.digest)->bytes, late.bytes);
-  EXPECT_EQ(store_->Find(2, late.digest), std::nullopt);
-  EXPECT_EQ(store_->Find(1, DigestOf("", "other")), std::nullopt);
+  EXPECT_THAT(store_->Find(2, late.digest), StatusIs(absl::StatusCode::kNotFound, ""));
+  EXPECT_THAT(store_->Find(1, DigestOf("", 1, "other")), StatusIs(absl::StatusCode::kNotFound, ""));
 }
 
 TEST_F(LogEntryStoreTest, AppliedEntriesAreInTheRecordsAlsoAfterAStart) {
@@ -135,14 +135,13 @@ class ReplicaDirectoryTest : public LogEntryStoreTest {
   const ReplicaName name_{.cluster = "c", .group = "g", .node = "n"};
 };
 
-TEST_F(ReplicaDirectoryTest, ADirectoryBelongsToTheReplicaThatClaimedItFirst) {
-  EXPECT_THAT(CheckIsOfNoReplica(*log_), IsOk());
-  ASSERT_THAT(ClaimDirectory(name_, "nonce", *log_), IsOk());
-  Open();
-  EXPECT_EQ(store_->applied(), AppliedEntry());
+TEST_F(ReplicaDirectoryTest, ADirectoryBelongsToTheReplicaThatHasJoinedItsGroup) {
+  EXPECT_THAT(ReleaseDirectory(*log_), IsOk());
   EXPECT_FALSE(ClaimDirectory(name_, "nonce", *log_)->has_joined);
   EXPECT_THAT(NoteJoined(name_, *log_), IsOk());
+  Open();
   EXPECT_TRUE(ClaimDirectory(name_, "nonce", *log_)->has_joined);
+  EXPECT_EQ(store_->applied(), AppliedEntry());
   for (const ReplicaName& other : {ReplicaName{.cluster = "d", .group = "g", .node = "n"},
                                    ReplicaName{.cluster = "c", .group = "h", .node = "n"},
                                    ReplicaName{.cluster = "c", .group = "g", .node = "o"}}) {
@@ -150,8 +149,20 @@ TEST_F(ReplicaDirectoryTest, ADirectoryBelongsToTheReplicaThatClaimedItFirst) {
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          "belongs to node n of group g of cluster c"));
   }
-  EXPECT_THAT(CheckIsOfNoReplica(*log_),
-              StatusIs(absl::StatusCode::kFailedPrecondition, "--node n"));
+  EXPECT_THAT(ReleaseDirectory(*log_), StatusIs(absl::StatusCode::kFailedPrecondition, "--node n"));
+}
+
+// Such as after a mistake in a flag.
+TEST_F(ReplicaDirectoryTest, AReplicaThatHasNotJoinedGivesItsDirectoryUp) {
+  EXPECT_THAT(ClaimDirectory({.cluster = "c", .group = "g", .node = "mistake"}, "nonce", *log_),
+              IsOk());
+  EXPECT_THAT(ClaimDirectory(name_, "nonce", *log_), IsOk());
+  EXPECT_EQ(*ReadRecord(*log_, FormatKey()), EncodeFormatOfReplica());
+  EXPECT_THAT(ReleaseDirectory(*log_), IsOk());
+  for (const std::string& key : {KeyOfReplica(), KeyOfAppliedEntry()}) {
+    EXPECT_EQ(*ReadRecord(*log_, key), std::nullopt);
+  }
+  EXPECT_EQ(*ReadRecord(*log_, FormatKey()), EncodeFormat());
 }
 
 TEST_F(ReplicaDirectoryTest, StoresFromBeforeAreTheFirstEntryWhichNoOtherGroupHas) {
@@ -160,7 +171,7 @@ TEST_F(ReplicaDirectoryTest, StoresFromBeforeAreTheFirstEntryWhichNoOtherGroupHa
   ASSERT_THAT(log_->Commit(*batch, Sync::kYes), IsOk());
   ASSERT_THAT(ClaimDirectory(name_, "nonce", *log_), IsOk());
   Open();
-  EXPECT_EQ(store_->applied(), (AppliedEntry{.sequence = 1, .digest = DigestOf("", "nonce")}));
+  EXPECT_EQ(store_->applied(), (AppliedEntry{.sequence = 1, .digest = DigestOf("", 0, "nonce")}));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class FoundingTest : public ::testing::Test {
   // Starts a node on its directory, and returns what becomes of it.
   absl::Status Found(const Founding::Node& node) {
     testing::SimulatedEtcdClient client(etcd_, loop_);
-    Founding founding(keys_, client, loop_, make_nonce_);
+    Founding founding(keys_, client, make_nonce_);
     std::optional<absl::Status> outcome;
     founding.Start(node, [&](absl::Status status) { outcome = std::move(status); });
     while (!outcome.has_value()) {
@@ -37,9 +37,9 @@ class FoundingTest : public ::testing::Test {
 
   const GroupKeys keys_{"c", "g"};
   const GroupConfig alone_{.version = 1, .copies = 1, .replicas = {"n"}};
-  const AppliedEntry fifth_{.sequence = 5, .digest = DigestOf("", "five entries")};
+  const AppliedEntry fifth_{.sequence = 5, .digest = DigestOf("", 1, "five entries")};
   const CommitPoint at_fifth_{
-      .epoch = 2, .sequence = 5, .digest = DigestOf("", "five entries"), .nonce = "p"};
+      .epoch = 2, .sequence = 5, .digest = DigestOf("", 1, "five entries"), .nonce = "p"};
   testing::EventLoop loop_{1};
   testing::SimulatedEtcd etcd_{loop_, [] {}};
   int nonces_ = 0;
@@ -53,7 +53,7 @@ TEST_F(FoundingTest, TheFirstNodeFoundsTheGroup) {
 }
 
 TEST_F(FoundingTest, ADirectoryWithStoresIsTheFirstCommitPoint) {
-  const AppliedEntry first{.sequence = 1, .digest = DigestOf("", "stores")};
+  const AppliedEntry first{.sequence = 1, .digest = DigestOf("", 1, "stores")};
   EXPECT_THAT(Found({.name = "n", .applied = first}), IsOk());
   const absl::StatusOr<CommitPoint> point =
       ParseCommitPoint(etcd_.Value(keys_.commit_point()).value_or(""));
@@ -75,13 +75,13 @@ TEST_F(FoundingTest, AnotherDirectoryIsNotThatOfTheNode) {
   Put(alone_, at_fifth_);
   EXPECT_THAT(Found({.name = "n"}),
               StatusIs(absl::StatusCode::kFailedPrecondition, "lost or replaced"));
-  EXPECT_THAT(Found({.name = "n", .applied = {.sequence = 5, .digest = DigestOf("", "other")}}),
+  EXPECT_THAT(Found({.name = "n", .applied = {.sequence = 5, .digest = DigestOf("", 1, "other")}}),
               StatusIs(absl::StatusCode::kFailedPrecondition, "lost or replaced"));
 }
 
 TEST_F(FoundingTest, ANodeThatHasJoinedMayBeBehind) {
   Put(alone_, at_fifth_);
-  const AppliedEntry third{.sequence = 3, .digest = DigestOf("", "three entries")};
+  const AppliedEntry third{.sequence = 3, .digest = DigestOf("", 1, "three entries")};
   EXPECT_THAT(Found({.name = "n", .applied = third, .has_joined = true}), IsOk());
   EXPECT_THAT(Found({.name = "n", .applied = fifth_, .has_joined = true}), IsOk());
 }
@@ -95,6 +95,13 @@ TEST_F(FoundingTest, AnEtcdThatHasLostTheGroupGetsNoNewOne) {
   Put(alone_, earlier);
   EXPECT_THAT(Found({.name = "n", .applied = fifth_, .has_joined = true}),
               StatusIs(absl::StatusCode::kFailedPrecondition, "has applied entry 5"));
+}
+
+TEST_F(FoundingTest, ANodeWithOtherBytesThanEtcdHasNamedIsRefused) {
+  Put(alone_, at_fifth_);
+  const AppliedEntry other{.sequence = 5, .digest = DigestOf("", 1, "other")};
+  EXPECT_THAT(Found({.name = "n", .applied = other, .has_joined = true}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "of other bytes"));
 }
 
 TEST_F(FoundingTest, ValuesThatCannotBeReadAreSaidToBe) {

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::IsOk;
 
 TEST(GroupRecordsTest, TextIsReadBackAsItWasWritten) {
-  const EntryDigest digest = DigestOf("", "bytes"), next = DigestOf(digest, "more");
+  const EntryDigest digest = DigestOf("", 1, "bytes"), next = DigestOf(digest, 1, "more");
   const CommitPoint point{.epoch = 3, .sequence = 1042, .digest = digest, .nonce = "5c0e"};
   EXPECT_EQ(EncodeCommitPoint(point), "epoch=3 sequence=1042 digest=" + digest + " nonce=5c0e");
   EXPECT_EQ(*ParseCommitPoint(EncodeCommitPoint(point)), point);
@@ -64,10 +64,12 @@ TEST(GroupRecordsTest, OtherTextIsRefusedWithTheFieldThatIsWrong) {
 }
 
 TEST(GroupRecordsTest, ADigestTellsTheEntryAndAllBefore) {
-  EXPECT_EQ(DigestOf("", "a").size(), 64u);
-  EXPECT_NE(DigestOf("", "a"), DigestOf("", "b"));
-  EXPECT_NE(DigestOf("", "a"), DigestOf(DigestOf("", ""), "a"));
-  EXPECT_NE(DigestOf("ab", "c"), DigestOf("a", "bc"));
+  EXPECT_EQ(DigestOf("", 1, "a").size(), 64u);
+  EXPECT_NE(DigestOf("", 1, "a"), DigestOf("", 1, "b"));
+  EXPECT_NE(DigestOf("", 1, "a"), DigestOf("", 2, "a"));
+  EXPECT_NE(DigestOf("", 1, "1 a"), DigestOf("", 11, " a"));
+  EXPECT_NE(DigestOf("", 1, "a"), DigestOf(DigestOf("", 1, ""), 1, "a"));
+  EXPECT_NE(DigestOf("ab", 1, "c"), DigestOf("a", 1, "bc"));
 }
 
 TEST(GroupKeysTest, SlotsAreUsedAgain) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/replication/config_change.h"
 #include "core/replication/replica.h"
@@ -44,15 +45,16 @@ class SimulatedStore final : public EntryStore {
     const auto found = staged_.find({sequence, epoch});
     return found == staged_.end() ? std::nullopt : std::optional(found->second);
   }
-  std::optional<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override {
+  absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override {
     for (auto at = staged_.lower_bound({sequence, 0});
          at != staged_.end() && at->first.first == sequence; ++at) {
       if (at->second.digest == digest) return at->second;
     }
-    return std::nullopt;
+    return absl::NotFoundError("no such entry");
   }
   absl::Status Apply(const Entry& entry) override {
     on_apply_(entry);
+    SOFTLOOKUP_CHECK(entry.sequence == applied_.size() + 1) << "entry " << entry.sequence;
     applied_.push_back({.sequence = entry.sequence, .digest = entry.digest});
     return absl::OkStatus();
   }
@@ -83,7 +85,7 @@ class SimulatedStore final : public EntryStore {
   }
   // Whether a power cut leaves the entry here, staged or applied.
   bool Keeps(std::uint64_t sequence, const EntryDigest& digest) const {
-    if (Find(sequence, digest).has_value()) return true;
+    if (Find(sequence, digest).ok()) return true;
     return sequence <= synced_ && applied_[sequence - 1].digest == digest;
   }
 
@@ -366,7 +368,7 @@ void World::ChangeConfigOften() {
   }
   // A change that is not over is left alone: its transaction may still be made.
   change_etcd_ = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
-  change_ = std::make_unique<ConfigChange>(keys_, *change_etcd_, loop_);
+  change_ = std::make_unique<ConfigChange>(keys_, *change_etcd_);
   change_->Start(std::move(replicas), kCopies, absl::StrCat(++nonces_),
                  [this](const absl::Status& status) { report_.config_changes += status.ok(); });
   for (int second = 1; second < 5; ++second) {
@@ -413,7 +415,8 @@ void World::OnApply(int node, const Entry& entry) {
     Violation(absl::StrCat(NodeName(node), " applies entry ", entry.sequence,
                            ", which is not the one that is named"));
   }
-  if (DigestOf(entry.previous, entry.bytes) != entry.digest) Violation("bytes of another digest");
+  if (DigestOf(entry.previous, entry.epoch, entry.bytes) != entry.digest)
+    Violation("bytes of another digest");
   bytes_of_[entry.digest] = entry.bytes;
 }
 

@@ -37,11 +37,11 @@ class RamStore final : public EntryStore {
     const auto found = staged_.find({sequence, epoch});
     return found == staged_.end() ? std::nullopt : std::optional(found->second);
   }
-  std::optional<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override {
+  absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override {
     for (const auto& [key, entry] : staged_) {
       if (key.first == sequence && entry.digest == digest) return entry;
     }
-    return std::nullopt;
+    return absl::NotFoundError("no such entry");
   }
   absl::Status Apply(const Entry& entry) override {
     EXPECT_EQ(entry.sequence, bytes.size() + 1);

@@ -1,0 +1,131 @@
+// A server whose writes etcd orders: what is left of it after a crash, and what becomes of two
+// servers that have the same data. With the real server and a real etcd.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/integration/integration_test.h"
+#include "tests/testing/child_process.h"
+#include "tests/testing/etcd_members.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ReplicaTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Flags(const std::string& directory) const {
+    return {"--data-dir", directory, "--cluster-etcd", etcd_.endpoints()[0],
+            "--cluster",  "c",       "--group",        "g",
+            "--node",     "n"};
+  }
+  std::unique_ptr<ServerProcess> Start(const std::string& directory) const {
+    return std::make_unique<ServerProcess>(Flags(directory));
+  }
+  // Runs a server that does not get ready.
+  CommandResult Run(std::vector<std::string> flags) const {
+    flags.insert(flags.begin(), ServerBinary());
+    for (const char* flag : {"--listen", "--http-listen"}) {
+      flags.insert(flags.end(), {flag, "127.0.0.1:0"});
+    }
+    return RunCommand(flags);
+  }
+  static std::unique_ptr<v1::SoftLookup::Stub> StubOf(const ServerProcess& server) {
+    return v1::SoftLookup::NewStub(
+        grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
+  }
+  static void Create(const ServerProcess& server) {
+    CallContext context;
+    v1::CreateStoreRequest request;
+    *request.mutable_store() = StoreMessage("s", 1, 1);
+    v1::Store response;
+    ASSERT_THAT(StubOf(server)->CreateStore(&context, request, &response), IsGrpcOk());
+  }
+  // Appends a row. Returns the row count of the store.
+  static std::uint64_t Append(const ServerProcess& server) {
+    CallContext context;
+    v1::AppendRequest request;
+    request.set_store("s");
+    *request.mutable_keys() = Message({1}, 1);
+    *request.mutable_values() = Message({1}, 1);
+    v1::AppendResponse response;
+    EXPECT_THAT(StubOf(server)->Append(&context, request, &response), IsGrpcOk());
+    return response.row_count();
+  }
+
+  const TemporaryDirectory parent_;
+  const std::string directory_ = parent_.path() + "/data", copy_ = parent_.path() + "/copy";
+  const EtcdMembers etcd_{1};
+};
+
+TEST_F(ReplicaTest, AKilledServerComesBackWithAllThatItHasAcknowledged) {
+  std::unique_ptr<ServerProcess> server = Start(directory_);
+  Create(*server);
+  EXPECT_EQ(Append(*server), 1u);
+  EXPECT_EQ(server->Stop(SIGKILL), 128 + SIGKILL);
+  server = Start(directory_);
+  EXPECT_EQ(Append(*server), 2u);
+  EXPECT_EQ(server->Stop(SIGTERM), 0);
+  EXPECT_EQ(Append(*Start(directory_)), 3u);
+}
+
+// The first server does not run for longer than its lease, as if its machine had been suspended.
+TEST_F(ReplicaTest, AServerThatWakesAfterAnotherTookOverEnds) {
+  std::unique_ptr<ServerProcess> first = Start(directory_);
+  Create(*first);
+  EXPECT_EQ(Append(*first), 1u);
+  kill(first->pid(), SIGSTOP);
+  std::filesystem::copy(directory_, copy_);
+  std::unique_ptr<ServerProcess> second = Start(copy_);
+  EXPECT_EQ(Append(*second), 2u);
+  kill(first->pid(), SIGCONT);
+  EXPECT_EQ(first->Stop(0), 1);
+  EXPECT_EQ(Append(*second), 3u);
+  // The first directory is behind, and stays so.
+  EXPECT_THAT(Run(Flags(directory_)).err, HasSubstr("the disk has lost it"));
+}
+
+TEST_F(ReplicaTest, AServerThatWaitsToBeThePrimaryStopsOnASignal) {
+  const std::unique_ptr<ServerProcess> first = Start(directory_);
+  std::filesystem::copy(directory_, copy_);
+  std::filesystem::remove(copy_ + "/LOCK");
+  std::vector<std::string> command = Flags(copy_);
+  command.insert(command.begin(), ServerBinary());
+  command.insert(command.end(), {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
+  const pid_t second = StartChild(command, {});
+  // It blocks the signal until it looks for it, so it can come at any time after main() began. The
+  // directory's file shows that it did.
+  while (!std::filesystem::exists(copy_ + "/LOCK")) {
+  }
+  kill(second, SIGTERM);
+  int status = 0;
+  waitpid(second, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(ReplicaTest, OnlyTheReplicaOpensItsDirectory) {
+  Create(*Start(directory_));
+  CommandResult result = Run({"--data-dir", directory_});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("belongs to node n of group g of cluster c"));
+  std::vector<std::string> flags = Flags(directory_);
+  flags.back() = "o";
+  result = Run(flags);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("belongs to node n of group g of cluster c"));
+  flags[1] = copy_;  // A new directory.
+  result = Run(flags);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("node o is no replica of this group"));
+  EXPECT_EQ(RunCommand({ServerBinary(), "--verify", "--data-dir", directory_}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace softlookup::testing
