@@ -175,11 +175,21 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
              "Addresses of etcd's members, which then decide the order of writes and who may write")
           ->group("Cluster")
           ->transform(addresses);
-  app.add_option(
-         "--cluster-etcd-ca", flags.cluster_etcd_ca,
-         "PEM file of the authorities of etcd's members; with it, etcd is spoken to over TLS")
-      ->group("Cluster")
-      ->needs(etcd);
+  const auto file = [&app](const char* flag, std::string& path, const char* what) {
+    return app.add_option(flag, path, what)->group("Cluster");
+  };
+  CLI::Option* ca =
+      file("--cluster-etcd-ca", flags.cluster_etcd_ca,
+           "PEM file of the authorities of etcd's members; with it, etcd is spoken to over TLS");
+  CLI::Option* certificate =
+      file("--cluster-etcd-certificate", flags.cluster_etcd_certificate,
+           "PEM file of the client certificate that this server shows to etcd, with its chain");
+  CLI::Option* private_key = file("--cluster-etcd-key", flags.cluster_etcd_key,
+                                  "PEM file of the private key of --cluster-etcd-certificate");
+  ca->needs(etcd);
+  certificate->needs(ca);
+  certificate->needs(private_key);
+  private_key->needs(certificate);
   const auto add_name = [&](const char* flag, std::string& value, const char* what) {
     etcd->needs(app.add_option(flag, value, what)->group("Cluster")->transform(name)->needs(etcd));
   };

@@ -51,9 +51,11 @@ struct Flags {
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
   // Members of etcd as HOST:PORT, with commas between them. Empty: the server is no replica, and
-  // the next four are empty, too.
+  // the next six are empty, too.
   std::string cluster_etcd;
   std::string cluster_etcd_ca;  // Path of a PEM file. Empty: etcd is spoken to in plaintext.
+  std::string cluster_etcd_certificate;  // Path of a PEM file. Empty: this server shows none.
+  std::string cluster_etcd_key;          // Set if and only if cluster_etcd_certificate is.
   std::string cluster;
   std::string group;
   std::string node;

@@ -50,8 +50,8 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> EtcdCredentials(const 
   if (flags.cluster_etcd_ca.empty()) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;
   SOFTLOOKUP_ASSIGN_OR_RETURN(options.pem_root_certs, Contents(flags.cluster_etcd_ca));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(options.pem_cert_chain, Contents(flags.tls_certificate));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(options.pem_private_key, Contents(flags.tls_key));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(options.pem_cert_chain, Contents(flags.cluster_etcd_certificate));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(options.pem_private_key, Contents(flags.cluster_etcd_key));
   return grpc::SslCredentials(options);
 }
 

@@ -29,7 +29,7 @@ std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t numb
 
 // Makes the write that turns an unfinished store, whose rows are in the log already, into a store
 // (PutFinished()). `reserved` holds the store's bytes in the budget. The write counts them as bytes
-// of stores and resets `reserved`, which must outlive the write.
+// of stores and resets `reserved` when it is staged. `reserved` must live until the write answers.
 std::unique_ptr<Write> MakeAddStore(CountedStores& stores, std::shared_ptr<Store> store,
                                     std::optional<ByteBudget::Reserved>& reserved,
                                     std::int64_t store_count_max,

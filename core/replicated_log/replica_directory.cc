@@ -157,6 +157,7 @@ absl::StatusOr<ReplicaRecord> ClaimDirectory(const ReplicaName& name, absl::stri
 
 absl::Status NoteJoined(const ReplicaName& name, CommitLog& log) {
   const std::unique_ptr<LogBatch> batch = log.NewBatch();
+  batch->MakesRoom();  // Stores can then be deleted.
   batch->Put(KeyOfReplica(), EncodeReplica({.name = name, .has_joined = true}));
   return log.Commit(*batch, Sync::kYes);
 }

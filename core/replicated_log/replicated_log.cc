@@ -89,6 +89,7 @@ ReplicatedLog::~ReplicatedLog() {
 }
 
 void ReplicatedLog::Start(const ReplicaRecord& record) {
+  has_joined_ = record.has_joined;
   founding_.emplace(keys_, thread_.etcd(), make_nonce_);
   founding_->Start(
       {.name = options_.name.node, .applied = entries_->applied(), .has_joined = record.has_joined},
@@ -103,8 +104,15 @@ void ReplicatedLog::OnFounded(const absl::Status& founded) {
 }
 
 void ReplicatedLog::Join() {
-  // After an error, such as a full disk, the next Tick() tries again.
-  if (!NoteJoined(options_.name, *records_).ok()) return;
+  if (!has_joined_) {
+    // After an error, such as a full disk, the next Tick() tries again.
+    if (const absl::Status noted = NoteJoined(options_.name, *records_); !noted.ok()) {
+      absl::MutexLock lock(&mutex_);
+      trouble_ = std::string(noted.message());
+      return;
+    }
+    has_joined_ = true;
+  }
   replica_.emplace(ReplicaOptions{.node = options_.name.node, .keys = keys_}, thread_.etcd(),
                    *peers_, *entries_, Clock::Steady(), [this] { return NewNonce(); });
   thread_.Watch(keys_.commit_point(), [this] { replica_->Wake(); });
@@ -113,8 +121,8 @@ void ReplicatedLog::Join() {
 void ReplicatedLog::Tick() {
   {
     absl::MutexLock lock(&mutex_);
-    etcd_trouble_ = thread_.etcd_trouble();
     if (!failure_.ok()) return;
+    trouble_ = thread_.etcd_trouble();
   }
   if (!is_founded_) return founding_->Tick();
   if (!replica_.has_value()) return Join();
@@ -157,6 +165,8 @@ void ReplicatedLog::Fail(const absl::Status& why) {
     failure_ = why;
     stats_.is_primary = false;
   }
+  // Ends what Commit() waits for.
+  if (replica_.has_value()) replica_->Resign(why.message());
   if (options_.on_failure != nullptr) options_.on_failure(why);
 }
 
@@ -233,10 +243,11 @@ absl::Status ReplicatedLog::AwaitPrimary(absl::Duration timeout) {
   mutex_.AwaitWithTimeout(absl::Condition(&is_known), timeout);
   if (!failure_.ok()) return failure_;
   if (stats_.is_primary) return absl::OkStatus();
-  if (!etcd_trouble_.empty()) return absl::DeadlineExceededError(etcd_trouble_);
-  return absl::DeadlineExceededError(stats_.epoch == 0
-                                         ? "etcd has not answered yet"
-                                         : "the lease of the primary before has not ended yet");
+  if (!trouble_.empty()) return absl::DeadlineExceededError(trouble_);
+  return absl::DeadlineExceededError(
+      stats_.epoch == 0 ? "etcd has not answered yet"
+                        : "the lease of the primary before has not ended yet, or the disk does "
+                          "not take what the group has written");
 }
 
 absl::Status ReplicatedLog::failure() const {

@@ -107,17 +107,18 @@ class ReplicatedLog final : public CommitLog, public Replication {
   MakeNonce make_nonce_;
   std::unique_ptr<NoPeers> peers_;
   std::unique_ptr<LogEntryStore> entries_;
-  std::optional<Founding> founding_;  // Until etcd has this node as a replica.
-  bool is_founded_ = false;           // Whether it has.
-  std::optional<Replica> replica_;    // From then on.
-  bool has_led_ = false;              // Whether the records may have been read.
-  bool is_proposing_ = false;         // Whether a Commit() waits.
+  std::optional<Founding> founding_;
+  bool has_joined_ = false;         // Whether the directory says that it is a replica's of a group.
+  bool is_founded_ = false;         // Whether founding_ has ended well.
+  std::optional<Replica> replica_;  // Once both are true.
+  bool has_led_ = false;            // Whether the records may have been read.
+  bool is_proposing_ = false;       // Whether a Commit() waits.
   std::optional<UnsettledEntry> unsettled_;
 
   mutable absl::Mutex mutex_;
   ReplicationStats stats_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::string etcd_trouble_ ABSL_GUARDED_BY(mutex_);     // As ReplicaThread::etcd_trouble() says.
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);          // What AwaitPrimary() waits for.
   std::optional<bool> is_made_ ABSL_GUARDED_BY(mutex_);  // Once the last unknown outcome is known.
   absl::AnyInvocable<void(bool)> on_settled_ ABSL_GUARDED_BY(mutex_);
 };

@@ -65,8 +65,8 @@ class CommitLog {
   // keeps some room in reserve for it. After any other error, every Commit() fails until the log is
   // opened again. Clients get the message of the error.
   //
-  // If HasUnknownOutcome() holds for the error, the changes may be made later all the same. Call
-  // WhenSettled() then, and Commit() only once it has told.
+  // If HasUnknownOutcome() holds for the error, the changes may be made later all the same, but not
+  // after those of a later batch. WhenSettled() tells.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
   // Calls settled(is_made) once it is known whether the changes of the last Commit() with an

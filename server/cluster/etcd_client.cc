@@ -380,18 +380,20 @@ void EtcdClient::Call(Request request, Start start,
 }
 
 std::string EtcdClient::trouble() const {
-  if (last_error_.ok() || absl::Now() < last_success_ + kQuietAboutErrors) return "";
+  if (absl::Now() < failing_since_ + kQuietAboutErrors) return "";
   return std::string(last_error_.message());
 }
 
 absl::Status EtcdClient::Check(const grpc::Status& status, const pb::ResponseHeader& header) {
-  last_error_ = StatusOf(status, header);
-  if (last_error_.ok()) {
-    last_success_ = absl::Now();
+  absl::Status checked = StatusOf(status, header);
+  if (checked.ok() || absl::IsNotFound(checked)) {  // A lease that has ended is an answer, too.
+    failing_since_ = absl::InfiniteFuture();
   } else {
-    ++next_;
+    failing_since_ = std::min(failing_since_, absl::Now());
+    last_error_ = checked;
   }
-  return last_error_;
+  if (!checked.ok()) ++next_;
+  return checked;
 }
 
 absl::Status EtcdClient::StatusOf(const grpc::Status& status, const pb::ResponseHeader& header) {

@@ -53,7 +53,8 @@ class EtcdClient final : public Etcd {
   void Watch(std::string key, absl::AnyInvocable<void()> on_change);
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
-  // Returns the last error, if no call has succeeded for some seconds since. Empty otherwise.
+  // Returns the last error, if calls have failed for some seconds and none has been answered. Empty
+  // otherwise.
   std::string trouble() const;
 
  private:
@@ -95,7 +96,7 @@ class EtcdClient final : public Etcd {
   std::size_t next_ = 0;
   std::uint64_t cluster_id_ = 0;  // Of the first answer.
   absl::Status last_error_;
-  absl::Time last_success_ = absl::Now();
+  absl::Time failing_since_ = absl::InfiniteFuture();
   // Calls in progress, which the destructor ends.
   const std::shared_ptr<CallSet> calls_;
 

@@ -83,6 +83,7 @@ TEST_F(ReplicaFaultTest, APowerCutTakesNoStagedEntryAndNoneThatWasAppliedBeforeI
       if (!store_->Apply(*staged).ok()) break;
     }
     Close();
+    files_->LosePower(random);
     files_->Heal();
     Open();
     const std::uint64_t applied = store_->applied().sequence;

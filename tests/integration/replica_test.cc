@@ -1,14 +1,19 @@
 // A server whose writes etcd orders: what is left of it after a crash, and what becomes of two
 // servers that have the same data. With the real server and a real etcd.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "tests/integration/integration_test.h"
+#include "tests/integration/secure_server.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/etcd_members.h"
 #include "tests/testing/temporary_directory.h"
@@ -17,6 +22,32 @@ namespace softlookup::testing {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Starts a server that does not get ready. Its standard error goes to the file `log`.
+pid_t StartUnready(std::vector<std::string> flags, const std::string& log) {
+  flags.insert(flags.begin(), ServerBinary());
+  flags.insert(flags.end(), {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
+  const int file = open(log.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  const pid_t server = StartChild(flags, {.err = file});
+  close(file);
+  return server;
+}
+// Waits until the file `log` has `text`, or the server has ended.
+void AwaitLine(pid_t server, const std::string& log, const std::string& text) {
+  siginfo_t ended = {};
+  while (!absl::StrContains(Contents(log), text)) {
+    waitid(P_PID, static_cast<id_t>(server), &ended, WEXITED | WNOHANG | WNOWAIT);
+    ASSERT_EQ(ended.si_pid, 0) << Contents(log);
+    std::this_thread::yield();
+  }
+}
+// Returns its exit code; -1 if a signal ended it.
+int StopUnready(pid_t server) {
+  kill(server, SIGTERM);
+  int status = 0;
+  waitpid(server, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 class ReplicaTest : public ::testing::Test {
  protected:
@@ -93,21 +124,14 @@ TEST_F(ReplicaTest, AServerThatWakesAfterAnotherTookOverEnds) {
 
 TEST_F(ReplicaTest, AServerThatWaitsToBeThePrimaryStopsOnASignal) {
   const std::unique_ptr<ServerProcess> first = Start(directory_);
+  kill(first->pid(), SIGSTOP);  // It writes to no file meanwhile.
   std::filesystem::copy(directory_, copy_);
-  std::filesystem::remove(copy_ + "/LOCK");
-  std::vector<std::string> command = Flags(copy_);
-  command.insert(command.begin(), ServerBinary());
-  command.insert(command.end(), {"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
-  const pid_t second = StartChild(command, {});
-  // It blocks the signal until it looks for it, so it can come at any time after main() began. The
-  // directory's file shows that it did.
-  while (!std::filesystem::exists(copy_ + "/LOCK")) {
-  }
-  kill(second, SIGTERM);
-  int status = 0;
-  waitpid(second, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  kill(first->pid(), SIGCONT);
+  const std::string log = parent_.path() + "/log";
+  const pid_t second = StartUnready(Flags(copy_), log);
+  // It blocks the signal before it writes a line.
+  AwaitLine(second, log, "is node n of group g");
+  EXPECT_EQ(StopUnready(second), 0);
 }
 
 TEST_F(ReplicaTest, OnlyTheReplicaOpensItsDirectory) {
@@ -125,6 +149,41 @@ TEST_F(ReplicaTest, OnlyTheReplicaOpensItsDirectory) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("node o is no replica of this group"));
   EXPECT_EQ(RunCommand({ServerBinary(), "--verify", "--data-dir", directory_}).exit_code, 0);
+}
+
+TEST(ReplicaOverTlsTest, EtcdIsSpokenToOverTlsWithAClientCertificate) {
+  const SecurityFiles files;
+  const EtcdMembers etcd(1, EtcdTls{.ca = files.Path("tls/ca.pem"),
+                                    .certificate = files.Path("tls/server.pem"),
+                                    .key = files.Path("tls/server-key.pem")});
+  const TemporaryDirectory parent;
+  const auto flags = [&](const std::string& ca) -> std::vector<std::string> {
+    return {"--data-dir",
+            parent.path() + "/data",
+            "--cluster-etcd",
+            etcd.endpoints()[0],
+            "--cluster",
+            "c",
+            "--group",
+            "g",
+            "--node",
+            "n",
+            "--cluster-etcd-ca",
+            files.Path(ca),
+            "--cluster-etcd-certificate",
+            files.Path("tls/client.pem"),
+            "--cluster-etcd-key",
+            files.Path("tls/client-key.pem")};
+  };
+  // It is ready once it is the primary.
+  EXPECT_EQ(ServerProcess(flags("tls/ca.pem")).Stop(SIGTERM), 0);
+
+  // A member of another authority is not believed. The server says so, and waits.
+  files.MakeAuthority("other");
+  const std::string log = parent.path() + "/log";
+  const pid_t server = StartUnready(flags("other/ca.pem"), log);
+  AwaitLine(server, log, "etcd does not answer");
+  EXPECT_EQ(StopUnready(server), 0);
 }
 
 }  // namespace

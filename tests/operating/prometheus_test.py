@@ -3,7 +3,7 @@
 
 promtool on docker/prometheus, then Prometheus itself with that configuration, the target replaced:
 it scrapes a server that is used, loads the rules and has an answer to every query of the dashboard.
-Needs python3-yaml and prometheus.
+Needs etcd-server, python3-yaml and prometheus.
 """
 import json
 import os
@@ -63,6 +63,7 @@ class ScrapeTest(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         subprocess.run([TOOL, "tls", "init", os.path.join(directory.name, "tls")], capture_output=True, timeout=SECONDS,
                        check=True)
+        cls.addClassCleanup(cls.stop, cls.start_etcd(directory.name))
         # The server reads at its start, and then every 30 s, whether there is a backup.
         server = cls.start_server(directory.name)
         subprocess.run([*cls.tool_of_server, "backup", "create"], capture_output=True, timeout=SECONDS, check=True)
@@ -86,6 +87,16 @@ class ScrapeTest(unittest.TestCase):
         cls.prometheus = prometheus
         cls.address = wait_until(cls.listening)
 
+    @staticmethod
+    def start_etcd(directory):
+        """On sockets of files, so that no other program can take its ports."""
+        urls = {"client": "unix://localhost:1", "peer": "unix://localhost:101"}
+        return subprocess.Popen(
+            ["etcd", "--data-dir=etcd", f"--listen-client-urls={urls['client']}",
+             f"--advertise-client-urls={urls['client']}", f"--listen-peer-urls={urls['peer']}",
+             f"--initial-advertise-peer-urls={urls['peer']}", f"--initial-cluster=default={urls['peer']}",
+             "--logger=zap", "--log-level=error"], cwd=directory, stderr=subprocess.DEVNULL)
+
     @classmethod
     def start_server(cls, directory):
         tls = os.path.join(directory, "tls")
@@ -94,7 +105,8 @@ class ScrapeTest(unittest.TestCase):
              "--tls-key", os.path.join(tls, "server-key.pem"),
              "--data-dir", os.path.join(directory, "stores"),
              "--backup-dir", os.path.join(directory, "backups"), "--listen=127.0.0.1:0",
-             "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error"],
+             "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error",
+             f"--cluster-etcd=unix:{directory}/localhost:1", "--cluster=c", "--group=g", "--node=n"],
             stdout=subprocess.PIPE, text=True)
         ready = server.stdout.readline()
         cls.target = re.search(r"http=(\S+)", ready)[1]

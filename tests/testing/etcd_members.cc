@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tests/testing/child_process.h"
@@ -16,7 +18,8 @@ std::string PeerSocket(int member) { return absl::StrCat("localhost:", 101 + mem
 
 }  // namespace
 
-EtcdMembers::EtcdMembers(int count) : processes_(count) {
+EtcdMembers::EtcdMembers(int count, std::optional<EtcdTls> tls)
+    : tls_(std::move(tls)), processes_(count) {
   for (int member = 0; member < count; ++member) {
     endpoints_.push_back(absl::StrCat("unix:", directory_.path(), "/", ClientSocket(member)));
   }
@@ -42,15 +45,22 @@ void EtcdMembers::Start(int member) {
   for (std::size_t each = 0; each < processes_.size(); ++each) {
     cluster.push_back(absl::StrCat("m", each, "=unix://", PeerSocket(static_cast<int>(each))));
   }
-  const std::string client = absl::StrCat("unix://", ClientSocket(member));
+  const std::string client =
+      absl::StrCat(tls_.has_value() ? "unixs://" : "unix://", ClientSocket(member));
+  // The gateway from HTTP would have to show a client's certificate to its own member.
+  const std::string tls =
+      tls_.has_value()
+          ? absl::StrCat(" --client-cert-auth --enable-grpc-gateway=false --trusted-ca-file ",
+                         tls_->ca, " --cert-file ", tls_->certificate, " --key-file ", tls_->key)
+          : "";
   const std::string peer = absl::StrCat("unix://", PeerSocket(member));
   const std::string command = absl::StrCat(
       "cd ", directory_.path(), " && rm -f ", ClientSocket(member), " ", PeerSocket(member),
       " && exec etcd --name m", member, " --data-dir m", member, " --listen-client-urls ", client,
       " --advertise-client-urls ", client, " --listen-peer-urls ", peer,
       " --initial-cluster-token ", directory_.path(), " --initial-advertise-peer-urls ", peer,
-      " --initial-cluster ", absl::StrJoin(cluster, ","), " --logger zap --log-level error >>m",
-      member, ".log 2>&1");
+      " --initial-cluster ", absl::StrJoin(cluster, ","), tls,
+      " --logger zap --log-level error >>m", member, ".log 2>&1");
   processes_[member] = StartChild({"/bin/sh", "-c", command}, {});
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,19 @@
 
 namespace softlookup::testing {
 
+// Paths of the certificates of members that let in only clients of the authority.
+struct EtcdTls {
+  std::string ca;
+  std::string certificate;
+  std::string key;
+};
+
 // Real members of one etcd, each a process. They listen on sockets of files in a directory of their
 // own, so no other program can take their ports. All are killed at the end.
 class EtcdMembers {
  public:
-  explicit EtcdMembers(int count);
+  // Clients speak TLS if `tls` is set.
+  explicit EtcdMembers(int count, std::optional<EtcdTls> tls = std::nullopt);
   ~EtcdMembers();
   EtcdMembers(const EtcdMembers&) = delete;
   EtcdMembers& operator=(const EtcdMembers&) = delete;
@@ -31,6 +40,7 @@ class EtcdMembers {
 
  private:
   const TemporaryDirectory directory_;
+  const std::optional<EtcdTls> tls_;
   std::vector<std::string> endpoints_;
   std::vector<pid_t> processes_;  // 0: killed.
 };
