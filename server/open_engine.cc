@@ -88,7 +88,7 @@ class LoadReport final : public LoadObserver {
 absl::Status AwaitPrimary(Replication& replication, const std::function<bool()>& should_stop) {
   absl::Time next_line = absl::Now() + kWaitingLineInterval;
   while (true) {
-    const absl::Status status = replication.AwaitPrimary(kStopInterval);
+    absl::Status status = replication.AwaitPrimary(kStopInterval);
     if (!absl::IsDeadlineExceeded(status)) return status;
     if (should_stop()) {
       // A failure also sends the signal.

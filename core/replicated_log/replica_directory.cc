@@ -27,11 +27,14 @@ Encoder Begin() {
 
 // Returns whether there are records of stores.
 absl::StatusOr<bool> HasStores(const CommitLog& log) {
-  const absl::Status found = absl::AlreadyExistsError("");
   for (const KeyRange& keys : {KeysOfNames(), KeysOfUnfinished(), KeysOfAllStores()}) {
+    bool is_empty = true;
     const absl::Status status =
-        log.Scan(keys.begin, keys.end, [&](absl::string_view, absl::string_view) { return found; });
-    if (status == found) return true;
+        log.Scan(keys.begin, keys.end, [&](absl::string_view, absl::string_view) {
+          is_empty = false;
+          return absl::CancelledError("one record is enough");
+        });
+    if (!is_empty) return true;
     SOFTLOOKUP_RETURN_IF_ERROR(status);
   }
   return false;

@@ -35,7 +35,7 @@ class ConfigChange {
   void Tick() { txn_.Tick(); }
 
  private:
-  void OnRead(const absl::StatusOr<EtcdTxnResult>& result);
+  void OnRead(const absl::StatusOr<EtcdTxnResult>& read);
   // Returns FAILED_PRECONDITION if the new replicas do not have what is committed. Otherwise begins
   // the transaction.
   absl::Status Change(const EtcdTxnResult& read);

@@ -2,10 +2,10 @@
 #define SOFTLOOKUP_CORE_STORAGE_RECORDS_H_
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -73,7 +73,9 @@ struct EntryId {
   std::uint64_t sequence = 0;
   std::uint64_t epoch = 0;
 
-  auto operator<=>(const EntryId&) const = default;
+  bool operator<(const EntryId& other) const {
+    return std::tie(sequence, epoch) < std::tie(other.sequence, other.epoch);
+  }
 };
 std::string KeyOfEntry(const EntryId& id);
 absl::StatusOr<EntryId> ParseEntryKey(absl::string_view key);
