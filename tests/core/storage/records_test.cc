@@ -28,6 +28,11 @@ TEST(RecordsTest, KeysHaveTheBytesOfTheFormat) {
   EXPECT_EQ(Hex(EncodeFormat()), "01000000");
   EXPECT_EQ(Hex(KeyOfName(0x0102)), "0000000000000000010000000000000102");
   EXPECT_EQ(Hex(KeyOfUnfinished(0x0102)), "0000000000000000020000000000000102");
+  EXPECT_EQ(Hex(EncodeFormatOfReplica()), "02000000");
+  EXPECT_EQ(Hex(KeyOfReplica()), "000000000000000003");
+  EXPECT_EQ(Hex(KeyOfAppliedEntry()), "000000000000000004");
+  EXPECT_EQ(Hex(KeyOfEntry({.sequence = 0x0102, .epoch = 3})),
+            "00000000000000000500000000000001020000000000000003");
   EXPECT_EQ(Hex(EncodeKey({.store = 0x0102, .kind = RecordKind::kConfig})), "000000000000010201");
   EXPECT_EQ(Hex(EncodeKey({.store = 1, .kind = RecordKind::kRows, .number = 0x0a0b})),
             "0000000000000001050000000000000a0b");
@@ -46,6 +51,24 @@ TEST(RecordsTest, AMarkTellsItsStore) {
     EXPECT_EQ(StoreOfKey(key), 0u);
   }
   EXPECT_THAT(ParseUnfinishedKey(KeyOfUnfinished(1) + "x"), StatusIs(kDataLoss, "unfinished"));
+}
+
+TEST(RecordsTest, AnEntryIsFoundByItsKeyWhichIsNoStores) {
+  const KeyRange entries = KeysOfEntries(), replicas = KeysOfReplicas();
+  for (const EntryId& id : {EntryId{}, EntryId{.sequence = 1, .epoch = ~std::uint64_t{0}},
+                            EntryId{.sequence = ~std::uint64_t{0}, .epoch = 2}}) {
+    const std::string key = KeyOfEntry(id);
+    EXPECT_TRUE(entries.begin <= key && key < entries.end);
+    EXPECT_TRUE(replicas.begin <= key && key < replicas.end);
+    const absl::StatusOr<EntryId> parsed = ParseEntryKey(key);
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(parsed->sequence, id.sequence);
+    EXPECT_EQ(parsed->epoch, id.epoch);
+    EXPECT_EQ(StoreOfKey(key), 0u);
+  }
+  EXPECT_THAT(ParseEntryKey(KeyOfEntry({}) + "x"), StatusIs(kDataLoss, "entry"));
+  EXPECT_LT(KeysOfUnfinished().end, replicas.begin);
+  EXPECT_EQ(replicas.end, KeysOfStore(1).begin);
 }
 
 TEST(RecordsTest, ValuesHaveTheBytesOfTheFormat) {
@@ -336,7 +359,7 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
     EXPECT_THAT(ParseConfig(unknown), StatusIs(kDataLoss, "")) << type;
   }
   EXPECT_THAT(ParseRevision("\2" + values[1].substr(1)), StatusIs(kDataLoss, "version 2"));
-  EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
+  EXPECT_THAT(CheckFormat(std::string("\3\0\0\0", 4)), StatusIs(kDataLoss, "format 3"));
 }
 
 // The store's next write would be revision 0, and the check of revisions would end the server.
