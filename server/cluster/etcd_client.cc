@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/event_order.h"
 
 namespace softlookup::server {
 namespace {
@@ -351,32 +352,37 @@ template <typename Request, typename Response, typename Result, typename Start>
 void EtcdClient::Call(Request request, Start start,
                       absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read,
                       Callback<Result> done, AtEnd at_end) {
-  // gRPC's callback must be copyable.
+  // gRPC's callback must be copyable, so it has a pointer, and the state ends with the call.
   struct State {
-    CallSet::Life life;
+    const std::shared_ptr<CallSet> calls;
+    const CallSet::Life life;
     grpc::ClientContext context;
     Request request;
     Response response;
     absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read;
     Callback<Result> done;
+    absl::AnyInvocable<void(absl::AnyInvocable<void()>)> post;
   };
-  const std::shared_ptr<State> state(new State{.life = CallSet::Life(calls_)});
+  auto* const state = new State{.calls = calls_, .life = CallSet::Life(calls_)};
   state->request = std::move(request);
   state->read = std::move(read);
   state->done = std::move(done);
+  state->post = PosterIfAlive();
   Prepare(state->context, options_.call_timeout);
   calls_->Add(state->context, at_end);
+  BeforeEvent(state);
   start(&state->context, &state->request, &state->response,
-        std::function<void(grpc::Status)>(
-            [this, state, post = PosterIfAlive(), calls = calls_](const grpc::Status& status) {
-              calls->Remove(state->context);
-              // The task takes what it needs of the state, which goes with this function.
-              post([this, status, response = std::move(state->response),
-                    read = std::move(state->read), done = std::move(state->done)]() mutable {
-                const absl::Status checked = Check(status, response.header());
-                done(checked.ok() ? read(response) : absl::StatusOr<Result>(checked));
-              });
-            }));
+        std::function<void(grpc::Status)>([this, state](const grpc::Status& status) {
+          InEvent(state);
+          const std::unique_ptr<State> ended(state);
+          ended->calls->Remove(ended->context);
+          // The task takes what it needs of the state.
+          ended->post([this, status, response = std::move(ended->response),
+                       read = std::move(ended->read), done = std::move(ended->done)]() mutable {
+            const absl::Status checked = Check(status, response.header());
+            done(checked.ok() ? read(response) : absl::StatusOr<Result>(checked));
+          });
+        }));
 }
 
 std::string EtcdClient::trouble() const {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "server/rpc/event_order.h"
+#include "server/base/event_order.h"
 
 namespace softlookup::server {
 

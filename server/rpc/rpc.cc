@@ -1,7 +1,7 @@
 #include "server/rpc/rpc.h"
 
 #include "core/base/check.h"
-#include "server/rpc/event_order.h"
+#include "server/base/event_order.h"
 
 namespace softlookup::server {
 

@@ -125,7 +125,7 @@ def server_sees_core_by_its_public_headers(tree):
 SERVER_EDGES = {
     "base": (),
     "limits": (),
-    "cluster": (),
+    "cluster": ("base",),
     "observability": ("base",),
     "security": ("limits", "observability", "base"),
     "rpc": ("security", "limits", "observability", "base"),

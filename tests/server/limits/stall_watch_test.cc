@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "server/rpc/event_order.h"
+#include "server/base/event_order.h"
 #include "tests/testing/told_clock.h"
 
 namespace softlookup::server {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "server/rpc/event_order.h"
+#include "server/base/event_order.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_RPC_EVENT_ORDER_H_
-#define SOFTLOOKUP_SERVER_RPC_EVENT_ORDER_H_
+#ifndef SOFTLOOKUP_SERVER_BASE_EVENT_ORDER_H_
+#define SOFTLOOKUP_SERVER_BASE_EVENT_ORDER_H_
 
 #include "absl/base/config.h"
 #ifdef ABSL_HAVE_THREAD_SANITIZER
@@ -26,4 +26,4 @@ inline void InEvent([[maybe_unused]] void* operation) {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_RPC_EVENT_ORDER_H_
+#endif  // SOFTLOOKUP_SERVER_BASE_EVENT_ORDER_H_
