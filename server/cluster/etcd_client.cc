@@ -172,6 +172,7 @@ class EtcdClient::KeepAliveStream final
   grpc::ClientContext& context() { return context_; }
   void Start(pb::Lease::Stub& stub) {
     calls_->Add(context_);
+    BeforeEvent(this);
     stub.async()->LeaseKeepAlive(&context_, this);
     StartRead(&response_);
     StartWrite(&request_);
@@ -180,11 +181,13 @@ class EtcdClient::KeepAliveStream final
 
  private:
   void OnReadDone(bool ok) override {
+    InEvent(this);
     has_answer_ = ok;
     // There is nothing more to say. The member would keep the stream.
     context_.TryCancel();
   }
   void OnDone(const grpc::Status& status) override {
+    InEvent(this);
     done_(has_answer_ ? grpc::Status::OK : status, response_);
     calls_->Remove(context_);
     delete this;
@@ -216,6 +219,7 @@ class EtcdClient::WatchStream final
   grpc::ClientContext& context() { return context_; }
   void Start(pb::Watch::Stub& stub) {
     calls_->Add(context_);
+    BeforeEvent(this);
     stub.async()->Watch(&context_, this);
     StartRead(&response_);
     StartWrite(&request_);
@@ -224,12 +228,14 @@ class EtcdClient::WatchStream final
 
  private:
   void OnReadDone(bool ok) override {
+    InEvent(this);
     if (!ok) return;
     if (response_.canceled()) return context_.TryCancel();
     if (response_.created() || response_.events_size() > 0) on_change_();
     StartRead(&response_);
   }
   void OnDone(const grpc::Status&) override {
+    InEvent(this);
     on_end_();
     calls_->Remove(context_);
     delete this;
