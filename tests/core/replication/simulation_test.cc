@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "tests/testing/sanitized.h"
 
 namespace softlookup::testing {
 namespace {
@@ -22,7 +23,7 @@ std::uint64_t NumberFrom(const char* variable, std::uint64_t otherwise) {
 
 TEST(ReplicationSimulationTest, NoHistoryBreaksAnInvariant) {
   const std::uint64_t first = NumberFrom("SOFTLOOKUP_SEED", 1);
-  const std::uint64_t count = NumberFrom("SOFTLOOKUP_HISTORIES", 200);
+  const std::uint64_t count = NumberFrom("SOFTLOOKUP_HISTORIES", kSanitized ? 30 : 150);
   HistoryReport sum;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const HistoryReport report = RunHistory(seed);
