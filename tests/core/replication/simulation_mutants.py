@@ -99,7 +99,8 @@ class Build:
 
     def __init__(self, folder, compiler):
         self.folder, self.compiler = pathlib.Path(folder), compiler
-        for part in (CORE, TESTS, pathlib.Path("core/base"), pathlib.Path("core/include")):
+        for part in (CORE, TESTS, pathlib.Path("tests/testing"), pathlib.Path("core/base"),
+                     pathlib.Path("core/include")):
             shutil.copytree(ROOT / part, self.folder / part)
         self.sources = [*sorted(path.relative_to(self.folder) for part in (CORE, TESTS)
                                 for path in (self.folder / part).glob("*.cc")
