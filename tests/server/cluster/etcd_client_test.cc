@@ -30,10 +30,12 @@ constexpr absl::Duration kTtl = absl::Seconds(60);
 class WaitingClient {
  public:
   explicit WaitingClient(std::vector<std::string> endpoints) {
-    client_ = std::make_unique<EtcdClient>(
-        EtcdOptions{.endpoints = std::move(endpoints),
-                    .credentials = grpc::InsecureChannelCredentials()},
-        [this](absl::AnyInvocable<void()> task) { thread_.Post(std::move(task)); });
+    Do([&] {
+      client_ = std::make_unique<EtcdClient>(
+          EtcdOptions{.endpoints = std::move(endpoints),
+                      .credentials = grpc::InsecureChannelCredentials()},
+          [this](absl::AnyInvocable<void()> task) { thread_.Post(std::move(task)); });
+    });
   }
   ~WaitingClient() {
     Do([this] { client_.reset(); });
