@@ -38,6 +38,37 @@ bool IsLoopbackIpv4(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127.");
 }
 
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || IsLoopbackIpv4(host);
+}
+
+// Returns an error if other machines could speak for another node.
+std::optional<std::string> UnsafeNodes(const Flags& flags) {
+  if (flags.cluster_listen.empty() || !flags.cluster_ca.empty() || flags.insecure) {
+    return std::nullopt;
+  }
+  if (IsLoopback(SplitHostPort(flags.cluster_listen)->host)) return std::nullopt;
+  return absl::StrCat(
+      "--cluster-listen ", flags.cluster_listen,
+      " lets other machines in, so it takes --cluster-ca with --cluster-certificate "
+      "and --cluster-key; or say --insecure if everybody on that network may do "
+      "everything");
+}
+
+// Returns an error if other nodes could not reach the address that they are told.
+std::optional<std::string> UselessAddress(const Flags& flags) {
+  if (!flags.advertise.empty()) {
+    if (SplitHostPort(flags.advertise)->port != 0) return std::nullopt;
+    return absl::StrCat("--advertise ", flags.advertise, " has no port");
+  }
+  if (flags.cluster_listen.empty()) return std::nullopt;
+  const std::string host = SplitHostPort(flags.cluster_listen)->host;
+  if (host != "0.0.0.0" && host != "::" && !host.empty()) return std::nullopt;
+  return absl::StrCat("--cluster-listen ", flags.cluster_listen,
+                      " is every address of this machine, so --advertise must say at which of them "
+                      "the other nodes reach it");
+}
+
 // Returns an error if other machines could speak for a member of etcd.
 std::optional<std::string> UnsafeEtcd(const Flags& flags) {
   if (flags.cluster_etcd.empty() || !flags.cluster_etcd_ca.empty() || flags.insecure) {
@@ -47,8 +78,7 @@ std::optional<std::string> UnsafeEtcd(const Flags& flags) {
   for (const std::string& address : addresses) {
     const std::optional<HostPort> parsed = SplitHostPort(address);
     if (!parsed.has_value()) continue;  // The socket of a process on this machine.
-    const std::string& host = parsed->host;
-    if (host == "localhost" || host == "::1" || IsLoopbackIpv4(host)) continue;
+    if (IsLoopback(parsed->host)) continue;
     return absl::StrCat("--cluster-etcd ", address,
                         " is on another machine, so it takes --cluster-etcd-ca; or say --insecure "
                         "if everybody on that network may do everything");
@@ -95,6 +125,8 @@ std::optional<std::string> FlagConflict(const Flags& flags, bool is_ephemeral, b
     return "--backup-dir must not be the data directory itself";
   }
   if (std::optional<std::string> error = UnsafeEtcd(flags)) return error;
+  if (std::optional<std::string> error = UnsafeNodes(flags)) return error;
+  if (std::optional<std::string> error = UselessAddress(flags)) return error;
   if (!flags.audit_log.empty() && IsSamePlace(DirectoryOf(flags.audit_log), flags.data_dir)) {
     return "--audit-log must not be in the data directory";
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace softlookup::server {
 
@@ -26,11 +27,9 @@ std::optional<HostPort> SplitHostPort(const std::string& address) {
   return result;
 }
 
-bool IsClusterName(absl::string_view text) {
-  constexpr std::size_t kBytesMax = 64;
-  return !text.empty() && text.size() <= kBytesMax && std::ranges::all_of(text, [](char c) {
-    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-  });
+std::string JoinHostPort(const std::string& host, int port) {
+  return host.find(':') == std::string::npos ? absl::StrCat(host, ":", port)
+                                             : absl::StrCat("[", host, "]:", port);
 }
 
 }  // namespace softlookup::server

@@ -4,8 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
-
 namespace softlookup::server {
 
 struct HostPort {
@@ -14,9 +12,8 @@ struct HostPort {
 };
 // Splits "HOST:PORT" or "[IPV6]:PORT", with a port of at most 65,535. Nullopt for other texts.
 std::optional<HostPort> SplitHostPort(const std::string& address);
-
-// Whether `text` may be the name of a cluster, a group or a node.
-bool IsClusterName(absl::string_view text);
+// The opposite of SplitHostPort().
+std::string JoinHostPort(const std::string& host, int port);
 
 }  // namespace softlookup::server
 

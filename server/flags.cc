@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/byte_size.h"
 #include "client/cli/help_formatter.h"
+#include "server/base/cluster_name.h"
 #include "server/base/version.h"
 #include "server/flag_checks.h"
 #include "server/flag_environment.h"
@@ -161,12 +162,10 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
         return std::string();
       },
       "HOST:PORT,...");
-  // They are in keys and values of etcd, between other text.
   const CLI::Validator name(
       [](std::string& value) {
-        return IsClusterName(value)
-                   ? std::string()
-                   : absl::StrCat("\"", value, "\" is not 1 to 64 letters, digits, -, _ or .");
+        return IsClusterName(value) ? std::string()
+                                    : absl::StrCat("\"", value, "\" is not ", kClusterNameForm);
       },
       "NAME");
   CLI::Option* etcd =
@@ -197,6 +196,33 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
   add_name("--group", flags.group, "Name of the group of servers with the same data");
   add_name("--node", flags.node,
            "Name of this server in its group; for one data directory alone, also after it is lost");
+  const CLI::Validator address(
+      [](std::string& value) {
+        ValidateAddress(value);
+        return std::string();
+      },
+      "HOST:PORT");
+  CLI::Option* listen =
+      app.add_option("--cluster-listen", flags.cluster_listen,
+                     "Address on which the other nodes of the group reach this one")
+          ->group("Cluster")
+          ->transform(address)
+          ->needs(etcd);
+  app.add_option("--advertise", flags.advertise,
+                 "Address that the other nodes are told, if it is not that of --cluster-listen")
+      ->group("Cluster")
+      ->transform(address)
+      ->needs(listen);
+  CLI::Option* node_ca =
+      file("--cluster-ca", flags.cluster_ca,
+           "PEM file of the authority of all nodes' certificates, and of no others");
+  CLI::Option* node_certificate = file("--cluster-certificate", flags.cluster_certificate,
+                                       "PEM file of this node's certificate, with its chain");
+  CLI::Option* node_key = file("--cluster-key", flags.cluster_key,
+                               "PEM file of the private key of --cluster-certificate");
+  node_ca->needs(listen)->needs(node_certificate)->needs(node_key);
+  node_certificate->needs(node_ca);
+  node_key->needs(node_ca);
 }
 
 void AddCountLimits(CLI::App& app, Flags& flags) {

@@ -51,7 +51,7 @@ struct Flags {
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
   // Members of etcd as HOST:PORT, with commas between them. Empty: the server is no replica, and
-  // the next six are empty, too.
+  // the other flags of clusters are empty, too.
   std::string cluster_etcd;
   std::string cluster_etcd_ca;  // Path of a PEM file. Empty: etcd is spoken to in plaintext.
   std::string cluster_etcd_certificate;  // Path of a PEM file. Empty: this server shows none.
@@ -59,6 +59,12 @@ struct Flags {
   std::string cluster;
   std::string group;
   std::string node;
+  std::string cluster_listen;  // HOST:PORT for other nodes. Empty: none can reach this one.
+  std::string advertise;       // HOST:PORT that other nodes are told. Empty: cluster_listen.
+  // Paths of PEM files, for the links between nodes. All three are set, or none: plaintext.
+  std::string cluster_ca;
+  std::string cluster_certificate;
+  std::string cluster_key;
   std::string audit_log;  // Path of the audit log. Empty: there is none.
   std::string config;     // Path of the --config file, as given. Empty: there is none.
   // Whether other machines may connect without TLS or without an auth file.

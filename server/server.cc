@@ -2,6 +2,7 @@
 
 #include <grpcpp/resource_quota.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "server/flag_text.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
+#include "server/open_replica.h"
 #include "server/rpc/early_cancel.h"
 #include "server/security/auth_rules.h"
 
@@ -32,11 +34,6 @@ constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 // kQuietBeforeShutdown, but at most kRefusingMax. It refuses new calls meanwhile.
 constexpr absl::Duration kQuietBeforeShutdown = absl::Milliseconds(50);
 constexpr absl::Duration kRefusingMax = absl::Milliseconds(500);
-
-std::string JoinHostPort(const std::string& host, int port) {
-  return host.find(':') == std::string::npos ? absl::StrCat(host, ":", port)
-                                             : absl::StrCat("[", host, "]:", port);
-}
 
 // Interval of the checks for changed certificates and auth files. A change takes effect after at
 // most about this time.
@@ -150,6 +147,17 @@ absl::Status CheckDataDirectory(const Flags& flags) {
   return absl::OkStatus();
 }
 
+// Does what OpenEngine() does, which can take hours for a new replica. Meanwhile answers HTTP on
+// `listener`: the server is alive, and not ready.
+absl::StatusOr<OpenedEngine> OpenWhileAnswering(const FileDescriptor& listener, const Flags& flags,
+                                                std::shared_ptr<EngineObserver> observer,
+                                                const std::function<bool()>& should_stop) {
+  const AdminPages pages([] { return false; }, [] { return std::string(); });
+  HttpServer http([&pages](const std::string& request) { return pages.Answer(request); });
+  SOFTLOOKUP_RETURN_IF_ERROR(http.Start(FileDescriptor(dup(listener.get()))));
+  return OpenEngine(flags, std::move(observer), should_stop);
+}
+
 // Returns a function that reads the figures of the disks that a server writes to. The function owns
 // its paths, because it may outlive the server (see DiskWatch).
 DiskWatch::Read ReaderOfDisks(const Flags& flags) {
@@ -189,7 +197,9 @@ Server::Server(OpenedEngine opened, std::shared_ptr<EngineLog> engine_log,
                 .engine_log = *engine_log_,
                 .audit = audit_.get(),
                 .refusals = refusals_},
-               engine_, backups_, health_),
+               engine_, backups_, health_,
+               {.replication = opened_.replication,
+                .name = {.cluster = flags.cluster, .group = flags.group, .node = flags.node}}),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       pages_([this] { return health_.is_serving(); },
              [this] {
@@ -214,6 +224,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags,
   }
   // What the flags alone refuse is refused before the data directory is made or changed.
   SOFTLOOKUP_RETURN_IF_ERROR(CheckSecurityFiles(flags));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckReplicaFiles(flags));
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<GrpcPort> grpc_port,
                               ListenForGrpc(flags, connections_max));
   const HostPort http = *SplitHostPort(flags.http_listen);
@@ -228,7 +239,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags,
                                 AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
   const auto engine_log = std::make_shared<EngineLog>();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(OpenedEngine opened, OpenEngine(flags, engine_log));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(OpenedEngine opened,
+                              OpenWhileAnswering(http_listener, flags, engine_log, should_stop));
   std::unique_ptr<Server> server(
       new Server(std::move(opened), engine_log, std::move(audit), std::move(grpc_port), flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));

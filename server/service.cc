@@ -142,6 +142,14 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return StartListBackups(std::move(call), backups_, engine_.limits());
     case Method::kRestoreStore:
       return StartRestoreStore(std::move(call), engine_, backups_);
+    case Method::kGetGroup:
+      return StartGetGroup(std::move(call), member_);
+    case Method::kAddReplica:
+      return StartAddReplica(std::move(call), member_);
+    case Method::kRemoveReplica:
+      return StartRemoveReplica(std::move(call), member_);
+    case Method::kMovePrimary:
+      return StartMovePrimary(std::move(call), member_);
     case Method::kHealthCheck:
       return StartHealthCheck(std::move(call), health_);
     case Method::kHealthWatch:

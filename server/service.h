@@ -2,8 +2,10 @@
 #define SOFTLOOKUP_SERVER_SERVICE_H_
 
 #include <memory>
+#include <utility>
 
 #include "server/admin/backups.h"
+#include "server/admin/cluster_methods.h"
 #include "server/rpc/call.h"
 #include "server/rpc/health.h"
 #include "server/rpc/rpc.h"
@@ -15,10 +17,15 @@ namespace softlookup::server {
 // method. Thread-safe.
 class Service {
  public:
-  // Copies `dependencies`. What its members refer to, and the other arguments, must outlive the
-  // service and its calls. The service must outlive its calls.
-  Service(const CallDependencies& dependencies, Engine& engine, Backups& backups, Health& health)
-      : dependencies_(dependencies), engine_(engine), backups_(backups), health_(health) {}
+  // Copies `dependencies` and `member`. What their members refer to, and the other arguments, must
+  // outlive the service and its calls. The service must outlive its calls.
+  Service(const CallDependencies& dependencies, Engine& engine, Backups& backups, Health& health,
+          GroupMember member)
+      : dependencies_(dependencies),
+        engine_(engine),
+        backups_(backups),
+        health_(health),
+        member_(std::move(member)) {}
 
   // Begins to serve a new call. Ends it at once, with UNKNOWN_METHOD or the error of
   // CallGate::Admit(), if it cannot be served.
@@ -31,6 +38,7 @@ class Service {
   Engine& engine_;
   Backups& backups_;
   Health& health_;
+  const GroupMember member_;
 };
 
 }  // namespace softlookup::server

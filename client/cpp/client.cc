@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -35,6 +36,7 @@ namespace {
 
 using client_internal::BearerToken;
 using client_internal::Repeat;
+using AdminStub = admin::v1::Admin::Stub;
 
 // Longest wait between two attempts to connect. Short, because a server that restarts is back
 // soon, and because an attempt costs almost nothing.
@@ -151,7 +153,6 @@ class Client::Impl {
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::shared_ptr<v1::SoftLookup::Stub>& stub() const { return stub_; }
-  admin::v1::Admin::Stub& admin_stub() const { return *admin_stub_; }
   const BearerToken& token() const { return token_; }
 
   // Runs `attempt`, and retries it if `repeat` allows that. Adds the token to each attempt's
@@ -174,16 +175,18 @@ class Client::Impl {
         status, absl::StrCat(" (", name, " had ", absl::FormatDuration(deadline), ")"));
   }
 
-  // Makes a call of `method`, a unary method of the stub, with its retries.
-  template <typename Request, typename Response>
-  absl::StatusOr<Response> Call(
-      grpc::Status (v1::SoftLookup::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-      const Request& request, Repeat repeat, const CallOptions& call) const {
+  // Makes a call of `method`, a unary method of a stub, with its retries.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request, Repeat repeat,
+                                const CallOptions& call) const {
     Response response;
     // A request is named after its method: GetStoreRequest.
     const absl::string_view name = absl::StripSuffix(Request::descriptor()->name(), "Request");
     CLIENT_RETURN_IF_ERROR(Call(name, repeat, call, [&](grpc::ClientContext* context) {
-      return (stub_.get()->*method)(context, request, &response);
+      Stub* const stub = std::get<Stub*>(std::tuple(stub_.get(), admin_stub_.get()));
+      return (stub->*method)(context, request, &response);
     }));
     return response;
   }
@@ -437,20 +440,13 @@ absl::StatusOr<admin::v1::Backup> Client::CreateBackup(std::string_view name,
                                                        const CallOptions& call) {
   admin::v1::CreateBackupRequest request;
   request.set_name(std::string(name));
-  admin::v1::Backup backup;
-  CLIENT_RETURN_IF_ERROR(
-      impl_->Call("CreateBackup", Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
-        return impl_->admin_stub().CreateBackup(context, request, &backup);
-      }));
-  return backup;
+  return impl_->Call(&AdminStub::CreateBackup, request, Repeat::kUnsafe, call);
 }
 
 absl::StatusOr<std::vector<admin::v1::Backup>> Client::ListBackups(const CallOptions& call) {
-  admin::v1::ListBackupsResponse response;
-  CLIENT_RETURN_IF_ERROR(
-      impl_->Call("ListBackups", Repeat::kSafe, call, [&](grpc::ClientContext* context) {
-        return impl_->admin_stub().ListBackups(context, {}, &response);
-      }));
+  CLIENT_ASSIGN_OR_RETURN(
+      admin::v1::ListBackupsResponse response,
+      impl_->Call(&AdminStub::ListBackups, admin::v1::ListBackupsRequest(), Repeat::kSafe, call));
   return std::vector<admin::v1::Backup>(
       std::make_move_iterator(response.mutable_backups()->begin()),
       std::make_move_iterator(response.mutable_backups()->end()));
@@ -462,12 +458,32 @@ absl::StatusOr<v1::Store> Client::RestoreStore(std::string_view backup, std::str
   request.set_backup(std::string(backup));
   request.set_store(std::string(store));
   request.set_name(std::string(name));
-  admin::v1::RestoreStoreResponse response;
-  CLIENT_RETURN_IF_ERROR(
-      impl_->Call("RestoreStore", Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
-        return impl_->admin_stub().RestoreStore(context, request, &response);
-      }));
+  CLIENT_ASSIGN_OR_RETURN(admin::v1::RestoreStoreResponse response,
+                          impl_->Call(&AdminStub::RestoreStore, request, Repeat::kUnsafe, call));
   return std::move(*response.mutable_store());
+}
+
+absl::StatusOr<admin::v1::Group> Client::GetGroup(const CallOptions& call) {
+  return impl_->Call(&AdminStub::GetGroup, admin::v1::GetGroupRequest(), Repeat::kSafe, call);
+}
+
+absl::StatusOr<admin::v1::Group> Client::AddReplica(std::string_view node,
+                                                    const CallOptions& call) {
+  admin::v1::AddReplicaRequest request;
+  request.set_node(std::string(node));
+  return impl_->Call(&AdminStub::AddReplica, request, Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<admin::v1::Group> Client::RemoveReplica(std::string_view node,
+                                                       const CallOptions& call) {
+  admin::v1::RemoveReplicaRequest request;
+  request.set_node(std::string(node));
+  return impl_->Call(&AdminStub::RemoveReplica, request, Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<admin::v1::Group> Client::MovePrimary(const CallOptions& call) {
+  return impl_->Call(&AdminStub::MovePrimary, admin::v1::MovePrimaryRequest(), Repeat::kUnsafe,
+                     call);
 }
 
 absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {

@@ -156,6 +156,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddHealthCommand(app, session);
   AddTlsCommands(app, session);
   AddAuthCommands(app, session);
+  AddClusterCommands(app, session);
   AddHelpCommand(app, session);
   for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);
   RefuseNegativeCounts(app);

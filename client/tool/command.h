@@ -70,6 +70,7 @@ void AddConsoleCommand(CLI::App* app, Session* session);
 void AddHealthCommand(CLI::App* app, Session* session);
 void AddTlsCommands(CLI::App* app, Session* session);
 void AddAuthCommands(CLI::App* app, Session* session);
+void AddClusterCommands(CLI::App* app, Session* session);
 
 // Adds the options that all commands share, all commands above, and the command `help`. Set
 // session->terminal_width before. `session` must outlive `app`.

@@ -64,6 +64,11 @@ inline constexpr ErrorReason kBackupInProgress{absl::StatusCode::kResourceExhaus
 inline constexpr ErrorReason kBackupNotFound{absl::StatusCode::kNotFound, "BACKUP_NOT_FOUND"};
 inline constexpr ErrorReason kRestoreInProgress{absl::StatusCode::kResourceExhausted,
                                                 "RESTORE_IN_PROGRESS"};
+inline constexpr ErrorReason kNoCluster{absl::StatusCode::kFailedPrecondition, "NO_CLUSTER"};
+inline constexpr ErrorReason kGroupUnchanged{absl::StatusCode::kFailedPrecondition,
+                                             "GROUP_UNCHANGED"};
+inline constexpr ErrorReason kClusterUnavailable{absl::StatusCode::kUnavailable,
+                                                 "CLUSTER_UNAVAILABLE"};
 inline constexpr ErrorReason kDataLoss{absl::StatusCode::kDataLoss, "DATA_LOSS"};
 inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhausted,
                                              "TOO_MANY_WRITERS"};

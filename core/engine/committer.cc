@@ -122,6 +122,11 @@ void Committer::SettleIfKnown() {
 }
 
 void Committer::StageAndCommit(Writes group) {
+  if (group.front()->is_in_log()) {
+    SOFTLOOKUP_CHECK(group.size() == 1) << group.size() << " writes";
+    group.front()->Publish();
+    return group.front()->Answer(absl::OkStatus());
+  }
   const std::unique_ptr<LogBatch> batch = log_ == nullptr ? nullptr : log_->NewBatch();
   Sync sync = Sync::kNo;
   std::vector<absl::Status> statuses;

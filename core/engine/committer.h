@@ -46,6 +46,9 @@ class Write {
   // Returns whether the write must be a group of its own. No other write is then staged between its
   // Stage() and its Publish().
   virtual bool alone() const { return false; }
+  // Returns whether the log has the write's records already. It is then only published, and alone()
+  // must be true.
+  virtual bool is_in_log() const { return false; }
   // Returns about how many bytes the write holds while it waits. Every call must return the same.
   virtual std::int64_t bytes() const { return 0; }
 };

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/appender.h"
+#include "core/engine/entry_replay.h"
 #include "core/engine/put_records.h"
 #include "core/engine/store_write.h"
 #include "core/storage/records.h"
@@ -51,14 +52,19 @@ std::vector<BlockRun> RunsToCompact(const StoredBlocks& blocks) {
 class CompactWrite final : public StoreWrite<CompactOutcome> {
  public:
   // `spans` are the records of the log that have the rows of the run.
+  // `replay_count` is as of before they were read.
   CompactWrite(CountedStores& stores, std::shared_ptr<Store> store, BlockRun run,
-               std::vector<RowSpan> spans, WriteCallback<CompactOutcome> callback)
+               std::vector<RowSpan> spans, std::uint64_t replay_count,
+               WriteCallback<CompactOutcome> callback)
       : StoreWrite(stores, std::move(store), std::move(callback)),
+        stores_(stores),
+        replay_count_(replay_count),
         run_(run),
         spans_(std::move(spans)) {}
 
  protected:
   absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckNoReplaySince(replay_count_, stores_));
     outcome_ = editor.Compact(run_.begin, run_.end);
     return outcome_.snapshot;
   }
@@ -71,6 +77,8 @@ class CompactWrite final : public StoreWrite<CompactOutcome> {
   CompactOutcome MakeResult() override { return std::move(outcome_); }
 
  private:
+  const CountedStores& stores_;
+  const std::uint64_t replay_count_;
   const BlockRun run_;
   const std::vector<RowSpan> spans_;
   CompactOutcome outcome_;
@@ -192,6 +200,7 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
                           kCompactionRetryDelay);
   }
   const absl::Cleanup end = [&] { End(store->number()); };
+  const std::uint64_t replay_count = stores_.replay_count;
   std::vector<BlockRun> runs;
   std::optional<RowRecords> records;
   {
@@ -213,7 +222,8 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
     if (records) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(spans, records->Take(run));
     }
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const CompactOutcome outcome, Commit(store, run, std::move(spans)));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const CompactOutcome outcome,
+                                Commit(store, run, std::move(spans), replay_count));
     const auto dropped_rows = static_cast<std::uint64_t>(outcome.dropped_rows);
     result.block_count += outcome.compacted_blocks.size();
     result.dropped_rows += dropped_rows;
@@ -243,10 +253,11 @@ void Compactor::End(std::uint64_t number) {
 }
 
 absl::StatusOr<CompactOutcome> Compactor::Commit(const std::shared_ptr<Store>& store, BlockRun run,
-                                                 std::vector<RowSpan> spans) {
+                                                 std::vector<RowSpan> spans,
+                                                 std::uint64_t replay_count) {
   absl::StatusOr<CompactOutcome> outcome;
   absl::Notification answered;
-  auto write = std::make_unique<CompactWrite>(stores_, store, run, std::move(spans),
+  auto write = std::make_unique<CompactWrite>(stores_, store, run, std::move(spans), replay_count,
                                               [&](absl::StatusOr<CompactOutcome> made) {
                                                 outcome = std::move(made);
                                                 answered.Notify();

@@ -49,7 +49,7 @@ class Compactor {
   void End(std::uint64_t number);
   // Compacts one run, in one write. The snapshot of the returned outcome is null.
   absl::StatusOr<CompactOutcome> Commit(const std::shared_ptr<Store>& store, BlockRun run,
-                                        std::vector<RowSpan> spans);
+                                        std::vector<RowSpan> spans, std::uint64_t replay_count);
   // Waits as long as the run took that began at `begin`, so that lookups have the cores meanwhile.
   void RestAfterRun(absl::Time begin) const;
 

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_COUNTED_STORES_H_
 #define SOFTLOOKUP_CORE_ENGINE_COUNTED_STORES_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/engine/byte_budget.h"
@@ -22,6 +23,8 @@ struct CountedStores {
   ByteBudget budget;
   StoreTotals totals;
   CompactionQueue compaction_queue;
+  // How many entries of other replicas have changed the stores (entry_replay.h).
+  std::atomic<std::uint64_t> replay_count{0};
 };
 
 }  // namespace softlookup

@@ -16,6 +16,7 @@
 #include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
 #include "core/engine/engine_stats.h"
+#include "core/engine/entry_replay.h"
 #include "core/engine/job_context.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/lookups.h"
@@ -37,7 +38,7 @@ namespace softlookup {
 namespace {
 
 // Hands each call to the part of the engine that does it, and owns these parts.
-class EngineOfStores final : public Engine {
+class EngineOfStores final : public Engine, private LogReplay {
  public:
   // If `log` is null, nothing outlives the process.
   EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
@@ -62,6 +63,10 @@ class EngineOfStores final : public Engine {
     if (options.compact_above > 0) {
       auto_compactor_.emplace(options.compact_above, stores_, compactor_, options.observer);
     }
+  }
+
+  ~EngineOfStores() override {
+    if (log_ != nullptr) log_->StartReplay(nullptr);
   }
 
   const Limits& limits() const override { return limits_; }
@@ -100,6 +105,13 @@ class EngineOfStores final : public Engine {
                                          const CancelToken& cancel) override;
 
  private:
+  // As LogReplay says.
+  bool Replay(std::shared_ptr<const std::string> entry,
+              absl::AnyInvocable<void(absl::Status)> done) override;
+  void OnWritable() override { QueueCompactions(); }
+
+  // Lets the auto compactor look at all stores.
+  void QueueCompactions();
   // Returns LOADING until Load() has succeeded.
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
@@ -138,13 +150,28 @@ class EngineOfStores final : public Engine {
 };
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
+  log_->PauseReplay();
   SOFTLOOKUP_ASSIGN_OR_RETURN(last_store_number_,
                               LoadStores(*log_, pool_, WakeUps(), observer, stores_));
   loaded_ = true;
-  if (auto_compactor_) {
-    for (const auto& store : stores_.table.Stores()) stores_.compaction_queue.Add(store);
-  }
+  log_->StartReplay(this);
+  if (log_->is_writable()) QueueCompactions();
   return absl::OkStatus();
+}
+
+void EngineOfStores::QueueCompactions() {
+  if (!auto_compactor_) return;
+  for (const auto& store : stores_.table.Stores()) stores_.compaction_queue.Add(store);
+}
+
+bool EngineOfStores::Replay(std::shared_ptr<const std::string> entry,
+                            absl::AnyInvocable<void(absl::Status)> done) {
+  EntryReplay replay{.log = *log_,
+                     .stores = stores_,
+                     .executor = WakeUps(),
+                     .last_store_number = last_store_number_};
+  return committer_.Post(MakeReplay(std::move(replay), std::move(entry), std::move(done)),
+                         Committer::MayBlock::kNo);
 }
 
 EngineStats EngineOfStores::stats() const {
@@ -180,8 +207,9 @@ Result EngineOfStores::Commit(const Make& make) {
 absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
+  const std::uint64_t replay_count = stores_.replay_count;
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeCreateStore(stores_, ++last_store_number_, config, WakeUps(),
+    return MakeCreateStore(stores_, ++last_store_number_, replay_count, config, WakeUps(),
                            limits_.store_count_max, std::move(callback));
   });
 }
@@ -312,7 +340,8 @@ absl::Status EngineOfStores::CopyTo(const std::string& directory) {
 absl::StatusOr<StoreInfo> EngineOfStores::RestoreStore(const StoreRestore& restore,
                                                        const CancelToken& cancel) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  return restorer_.Restore(restore, ++last_store_number_, WakeUps(), cancel);
+  const std::uint64_t replay_count = stores_.replay_count;
+  return restorer_.Restore(restore, ++last_store_number_, replay_count, WakeUps(), cancel);
 }
 
 }  // namespace

@@ -26,18 +26,6 @@ struct PendingRows {
   RowsRecord record;  // Its `components` are empty.
 };
 
-// Returns the ids by row, or nothing if no row has one.
-std::vector<std::optional<std::uint64_t>> IdsOf(const RowsRecord& record) {
-  std::vector<std::optional<std::uint64_t>> ids;
-  if (record.ids.empty()) return ids;
-  auto next = record.ids.begin();
-  for (std::uint32_t row = 0; row < record.row_count; ++row) {
-    const bool has_id = record.has_id.empty() || record.has_id[row];
-    ids.push_back(has_id ? std::optional<std::uint64_t>(*next++) : std::nullopt);
-  }
-  return ids;
-}
-
 // Returns whether `status` ends a loading without saying anything about the store.
 bool IsNoDamage(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsCancelled(status) ||
@@ -81,7 +69,7 @@ class Loading {
   // Adds the rows that ReadPart() read. Call this once for each part, in the order of the parts.
   absl::Status AddRows(const std::vector<PendingRows>& pending) {
     for (const auto& [first_position, record] : pending) {
-      const std::vector<std::optional<std::uint64_t>> ids = IdsOf(record);
+      const std::vector<std::optional<std::uint64_t>> ids = IdsByRow(record);
       SOFTLOOKUP_RETURN_IF_ERROR(
           loader_->BeginsCompactedBlock(first_position)
               ? loader_->AddCompactedBlock(first_position, ids, record.row_labels)
@@ -264,26 +252,6 @@ absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
   }
 }
 
-// Counts `loaded` in the totals and, unless it is damaged, its bytes in the budget. Adds it to the
-// table, unless it is damaged and its name is lost or invalid.
-void AddLoaded(LoadedStore loaded, CountedStores& stores) {
-  if (loaded.store.ok()) {
-    const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
-    // Loaded stores may exceed the budget, so that acknowledged rows are kept. Appends are then
-    // refused until there is room.
-    stores.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
-    stores.totals.AddStore(*snapshot);
-    stores.table.AddLoaded(loaded.name, *std::move(loaded.store));
-    return;
-  }
-  stores.totals.AddDamagedStore();
-  // Damage cannot pass the checksums, but records that never were a server's can hold any name.
-  if (!CheckStoreName("name", loaded.name).ok()) return;
-  stores.table.AddDamaged(
-      loaded.name,
-      {.number = loaded.number, .info = std::move(loaded.damaged), .error = loaded.store.status()});
-}
-
 // Loads `stores` on this thread and those of `pool`. Calls `observer` and `on_loaded` for one store
 // at a time, on any of these threads, damaged stores included. For a store that is UNAVAILABLE,
 // calls neither, and at the end returns UNAVAILABLE.
@@ -377,6 +345,24 @@ LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const Loa
   absl::Status status = loading.ReadStore();
   if (status.ok()) status = ReadRowsWhole(loading);
   return loading.Finish(std::move(status), as.executor);
+}
+
+void AddLoaded(LoadedStore loaded, CountedStores& stores) {
+  if (loaded.store.ok()) {
+    const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
+    // Loaded stores may exceed the budget, so that acknowledged rows are kept. Appends are then
+    // refused until there is room.
+    stores.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
+    stores.totals.AddStore(*snapshot);
+    stores.table.AddLoaded(loaded.name, *std::move(loaded.store));
+    return;
+  }
+  stores.totals.AddDamagedStore();
+  // Damage cannot pass the checksums, but records that never were a server's can hold any name.
+  if (!CheckStoreName("name", loaded.name).ok()) return;
+  stores.table.AddDamaged(
+      loaded.name,
+      {.number = loaded.number, .info = std::move(loaded.damaged), .error = loaded.store.status()});
 }
 
 void Notify(LoadObserver& observer, const LoadedStore& loaded) {

@@ -55,6 +55,10 @@ struct LoadAs {
 // `cancel` or make_room() ended the loading.
 LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as);
 
+// Counts `loaded` in the totals and, unless it is damaged, its bytes in the budget. Adds it to the
+// table, unless it is damaged and its name is lost or invalid.
+void AddLoaded(LoadedStore loaded, CountedStores& stores);
+
 // Calls observer.OnStore() if `loaded` has a store, otherwise observer.OnDamage() with its error.
 void Notify(LoadObserver& observer, const LoadedStore& loaded);
 

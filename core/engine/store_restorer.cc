@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/engine/entry_replay.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/put_records.h"
 #include "core/engine/table_writes.h"
@@ -35,10 +36,16 @@ constexpr absl::Duration kQueueRetryDelay = absl::Milliseconds(10);
 class RecordsWrite final : public Write {
  public:
   RecordsWrite(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
+               const CountedStores& stores, std::uint64_t replay_count,
                absl::AnyInvocable<void(absl::Status)> callback)
-      : put_(put), bytes_(bytes), callback_(std::move(callback)) {}
+      : put_(put),
+        bytes_(bytes),
+        stores_(stores),
+        replay_count_(replay_count),
+        callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckNoReplaySince(replay_count_, stores_));
     if (batch != nullptr) put_(*batch);
     return absl::OkStatus();
   }
@@ -50,6 +57,8 @@ class RecordsWrite final : public Write {
  private:
   const absl::FunctionRef<void(LogBatch&)> put_;
   const std::int64_t bytes_;
+  const CountedStores& stores_;
+  const std::uint64_t replay_count_;
   absl::AnyInvocable<void(absl::Status)> callback_;
 };
 
@@ -144,6 +153,7 @@ absl::Status StoreRestorer::CheckNames(const StoreRestore& restore) const {
 }
 
 absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, std::uint64_t number,
+                                                 std::uint64_t replay_count,
                                                  Store::Executor executor,
                                                  const CancelToken& cancel) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckNames(restore));
@@ -180,18 +190,18 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, st
   absl::Cleanup abandon = [&] {
     if (!has_begun) return;
     // Where the log refuses this, too, the next start does it.
-    Commit([&](LogBatch& batch) { DeleteUnfinished(number, batch); }, /*bytes=*/0,
+    Commit([&](LogBatch& batch) { DeleteUnfinished(number, batch); }, /*bytes=*/0, replay_count,
            /*cancel=*/nullptr)
         .IgnoreError();
   };
   if (log_ != nullptr) {
-    SOFTLOOKUP_RETURN_IF_ERROR(Copy(backup, from.store, *store, cancel, has_begun));
+    SOFTLOOKUP_RETURN_IF_ERROR(Copy(backup, from.store, *store, replay_count, cancel, has_begun));
   }
   absl::StatusOr<StoreInfo> added =
       PostAndWait<absl::StatusOr<StoreInfo>>(&cancel, [&](WriteCallback<StoreInfo> callback) {
-        return committer_.Post(
-            MakeAddStore(stores_, store, reserved, limits_.store_count_max, std::move(callback)),
-            Committer::MayBlock::kYes);
+        return committer_.Post(MakeAddStore(stores_, store, replay_count, reserved,
+                                            limits_.store_count_max, std::move(callback)),
+                               Committer::MayBlock::kYes);
       });
   // Records of a store that may yet get its name must stay.
   if (added.ok() || HasUnknownOutcome(added.status())) std::move(abandon).Cancel();
@@ -199,7 +209,8 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, st
 }
 
 absl::Status StoreRestorer::Copy(const CommitLog& backup, std::uint64_t from, const Store& store,
-                                 const CancelToken& cancel, bool& has_begun) {
+                                 std::uint64_t replay_count, const CancelToken& cancel,
+                                 bool& has_begun) {
   const std::uint64_t row_count = store.snapshot()->row_count();
   const auto block_rows =
       static_cast<std::uint64_t>(store.snapshot()->stored_blocks().block_rows());
@@ -212,7 +223,7 @@ absl::Status StoreRestorer::Copy(const CommitLog& backup, std::uint64_t from, co
           for (const auto& [key, value] : records) batch.Put(key, value);
           has_begun = true;
         },
-        bytes, &cancel);
+        bytes, replay_count, &cancel);
     records.clear();
     bytes = 0;
     return status;
@@ -232,10 +243,11 @@ absl::Status StoreRestorer::Copy(const CommitLog& backup, std::uint64_t from, co
 }
 
 absl::Status StoreRestorer::Commit(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
-                                   const CancelToken* cancel) {
+                                   std::uint64_t replay_count, const CancelToken* cancel) {
   return PostAndWait<absl::Status>(cancel, [&](absl::AnyInvocable<void(absl::Status)> callback) {
-    return committer_.Post(std::make_unique<RecordsWrite>(put, bytes, std::move(callback)),
-                           Committer::MayBlock::kYes);
+    return committer_.Post(
+        std::make_unique<RecordsWrite>(put, bytes, stores_, replay_count, std::move(callback)),
+        Committer::MayBlock::kYes);
   });
 }
 

@@ -29,9 +29,10 @@ class StoreRestorer {
       : limits_(limits), stores_(stores), log_(log), committer_(committer) {}
 
   // Does what Engine::RestoreStore() says. `number` and `executor` are those of the new store.
-  // Blocks.
+  // `replay_count` is that of the stores before the number was taken. Blocks.
   absl::StatusOr<StoreInfo> Restore(const StoreRestore& restore, std::uint64_t number,
-                                    Store::Executor executor, const CancelToken& cancel);
+                                    std::uint64_t replay_count, Store::Executor executor,
+                                    const CancelToken& cancel);
 
  private:
   // Checks what can be known before the backup is opened. INVALID_NAME, STORE_EXISTS or
@@ -42,11 +43,11 @@ class StoreRestorer {
   // last write puts. Sets `has_begun` to true once a write of the copy is staged, also if an error
   // follows.
   absl::Status Copy(const CommitLog& backup, std::uint64_t from, const Store& store,
-                    const CancelToken& cancel, bool& has_begun);
+                    std::uint64_t replay_count, const CancelToken& cancel, bool& has_begun);
   // Commits what `put` adds to a batch, which is about `bytes` bytes. While too many writes wait,
   // tries again until `cancel`, if it is not null, is cancelled or its deadline passes.
   absl::Status Commit(absl::FunctionRef<void(LogBatch&)> put, std::int64_t bytes,
-                      const CancelToken* cancel);
+                      std::uint64_t replay_count, const CancelToken* cancel);
 
   const Limits& limits_;
   CountedStores& stores_;

@@ -46,6 +46,12 @@ std::shared_ptr<const DamagedStore> StoreTable::FindDamaged(absl::string_view na
   return store == nullptr ? nullptr : *store;
 }
 
+std::string StoreTable::NameOf(std::uint64_t number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = names_.find(number);
+  return found == names_.end() ? "" : found->second;
+}
+
 absl::StatusOr<StoreInfo> StoreTable::Info(absl::string_view field, absl::string_view name) const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName(field, name));
   absl::ReaderMutexLock lock(&mutex_);
@@ -56,6 +62,11 @@ absl::StatusOr<StoreInfo> StoreTable::Info(absl::string_view field, absl::string
 
 bool StoreTable::IsWhole(const Entry& entry) {
   return std::holds_alternative<std::shared_ptr<Store>>(entry);
+}
+
+std::uint64_t StoreTable::NumberOf(const Entry& entry) {
+  if (const auto* store = std::get_if<std::shared_ptr<Store>>(&entry)) return (*store)->number();
+  return std::get<std::shared_ptr<const DamagedStore>>(entry)->number;
 }
 
 StoreInfo StoreTable::InfoOf(const Entry& entry) {
@@ -129,17 +140,20 @@ void StoreTable::Release(const std::string& name) {
 void StoreTable::Add(const std::string& name, std::shared_ptr<Store> store) {
   absl::MutexLock lock(&mutex_);
   reserved_.erase(name);
+  names_[store->number()] = name;
   stores_.emplace(name, std::move(store));
 }
 
 void StoreTable::AddLoaded(const std::string& name, std::shared_ptr<Store> store) {
   absl::MutexLock lock(&mutex_);
+  names_[store->number()] = name;
   stores_.emplace(name, std::move(store));
 }
 
 void StoreTable::AddDamaged(const std::string& name, DamagedStore store) {
   SOFTLOOKUP_CHECK(!store.error.ok() && !store.info.damage.empty()) << name;
   absl::MutexLock lock(&mutex_);
+  names_[store.number] = name;
   stores_.emplace(name, std::make_shared<const DamagedStore>(std::move(store)));
 }
 
@@ -147,6 +161,7 @@ void StoreTable::Remove(absl::string_view name) {
   absl::MutexLock lock(&mutex_);
   const auto found = stores_.find(name);
   SOFTLOOKUP_CHECK(found != stores_.end()) << "no store " << name;
+  names_.erase(NumberOf(found->second));
   stores_.erase(found);
 }
 
@@ -158,9 +173,11 @@ void StoreTable::Rename(const std::string& name, const std::string& new_name,
   SOFTLOOKUP_CHECK(found != stores_.end()) << "no store " << name;
   SOFTLOOKUP_CHECK(IsWhole(found->second)) << name << " is damaged";
   stores_.erase(found);
+  names_[store->number()] = new_name;
   const auto [replaced, is_new] = stores_.try_emplace(new_name, store);
   if (is_new) return;
   SOFTLOOKUP_CHECK(IsWhole(replaced->second)) << new_name << " is damaged";
+  names_.erase(NumberOf(replaced->second));
   replaced->second = std::move(store);
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,6 +36,8 @@ class StoreTable {
                                               absl::string_view name) const;
   // Returns the damaged store `name`, or null if there is none.
   std::shared_ptr<const DamagedStore> FindDamaged(absl::string_view name) const;
+  // Returns the name of the store with this number, damaged or not. Empty if there is none.
+  std::string NameOf(std::uint64_t number) const;
   // Returns the information on a store, damaged or not. Errors: STORE_NOT_FOUND; INVALID_NAME,
   // which names `field`.
   absl::StatusOr<StoreInfo> Info(absl::string_view field, absl::string_view name) const;
@@ -72,10 +75,12 @@ class StoreTable {
   absl::Status CheckNewLocked(const std::string& name, std::int64_t count_max) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   static bool IsWhole(const Entry& entry);
+  static std::uint64_t NumberOf(const Entry& entry);
   static StoreInfo InfoOf(const Entry& entry);
 
   mutable absl::Mutex mutex_;
   absl::btree_map<std::string, Entry> stores_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::uint64_t, std::string> names_ ABSL_GUARDED_BY(mutex_);  // By number.
   absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -7,34 +7,24 @@
 
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
+#include "core/engine/entry_replay.h"
 #include "core/engine/put_records.h"
 
 namespace softlookup {
 namespace {
-
-// Ends a store that is deleted. Call this once no call finds it any more. Calls that wait for one
-// of its revisions get `status`.
-void Retire(Store& store, absl::Status status, CountedStores& stores) {
-  const std::shared_ptr<const Snapshot> last = store.snapshot();
-  stores.totals.RemoveStore(*last);
-  // The bytes of the store count until the last of its snapshots is destroyed.
-  store.editor().lease().OnEnd([&budget = stores.budget, bytes = last->byte_size()] {
-    budget.Add(-static_cast<std::int64_t>(bytes));
-  });
-  store.Close(std::move(status));
-}
 
 // Adds a store to the table: a new one without rows, or one whose records are in the log already.
 class AddStoreWrite final : public Write {
  public:
   // `is_new`: the store is new, without rows. `reserved` holds the bytes of the store in the
   // budget. Null: none are reserved.
-  AddStoreWrite(CountedStores& stores, std::shared_ptr<Store> store, bool is_new,
-                std::optional<ByteBudget::Reserved>* reserved, std::int64_t store_count_max,
-                WriteCallback<StoreInfo> callback)
+  AddStoreWrite(CountedStores& stores, std::shared_ptr<Store> store, std::uint64_t replay_count,
+                bool is_new, std::optional<ByteBudget::Reserved>* reserved,
+                std::int64_t store_count_max, WriteCallback<StoreInfo> callback)
       : stores_(stores),
         store_(std::move(store)),
         snapshot_(store_->snapshot()),
+        replay_count_(replay_count),
         is_new_(is_new),
         reserved_(reserved),
         store_count_max_(store_count_max),
@@ -43,6 +33,7 @@ class AddStoreWrite final : public Write {
   // Other writes may be staged in the same group: none of them finds the store before Publish(),
   // and its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckNoReplaySince(replay_count_, stores_));
     SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.Reserve(name(), store_count_max_));
     // Reserved bytes were checked when they were reserved.
     if (reserved_ == nullptr) {
@@ -84,6 +75,7 @@ class AddStoreWrite final : public Write {
   CountedStores& stores_;
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<const Snapshot> snapshot_;
+  const std::uint64_t replay_count_;
   const bool is_new_;
   std::optional<ByteBudget::Reserved>* const reserved_;
   const std::int64_t store_count_max_;
@@ -192,22 +184,23 @@ class RenameStoreWrite final : public Write {
 }  // namespace
 
 std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t number,
-                                       StoreConfig config, Store::Executor executor,
-                                       std::int64_t store_count_max,
+                                       std::uint64_t replay_count, StoreConfig config,
+                                       Store::Executor executor, std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback) {
   auto store = std::make_shared<Store>(number, std::make_unique<StoreEditor>(std::move(config)),
                                        absl::Now(), std::move(executor));
-  return std::make_unique<AddStoreWrite>(stores, std::move(store), /*is_new=*/true,
+  return std::make_unique<AddStoreWrite>(stores, std::move(store), replay_count, /*is_new=*/true,
                                          /*reserved=*/nullptr, store_count_max,
                                          std::move(callback));
 }
 
 std::unique_ptr<Write> MakeAddStore(CountedStores& stores, std::shared_ptr<Store> store,
+                                    std::uint64_t replay_count,
                                     std::optional<ByteBudget::Reserved>& reserved,
                                     std::int64_t store_count_max,
                                     WriteCallback<StoreInfo> callback) {
-  return std::make_unique<AddStoreWrite>(stores, std::move(store), /*is_new=*/false, &reserved,
-                                         store_count_max, std::move(callback));
+  return std::make_unique<AddStoreWrite>(stores, std::move(store), replay_count, /*is_new=*/false,
+                                         &reserved, store_count_max, std::move(callback));
 }
 
 std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,
@@ -218,6 +211,16 @@ std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,
 std::unique_ptr<Write> MakeRenameStore(CountedStores& stores, StoreRename rename,
                                        WriteCallback<StoreRenamed> callback) {
   return std::make_unique<RenameStoreWrite>(stores, std::move(rename), std::move(callback));
+}
+
+void Retire(Store& store, absl::Status status, CountedStores& stores) {
+  const std::shared_ptr<const Snapshot> last = store.snapshot();
+  stores.totals.RemoveStore(*last);
+  // The bytes of the store count until the last of its snapshots is destroyed.
+  store.editor().lease().OnEnd([&budget = stores.budget, bytes = last->byte_size()] {
+    budget.Add(-static_cast<std::int64_t>(bytes));
+  });
+  store.Close(std::move(status));
 }
 
 }  // namespace softlookup

@@ -11,7 +11,7 @@
 namespace softlookup {
 
 // Changes to records as the bytes of an entry (docs/storage_format.md).
-class EntryBatch final : public LogBatch {
+class EntryBatch : public LogBatch {
  public:
   EntryBatch();
 

@@ -22,8 +22,7 @@ absl::StatusOr<std::unique_ptr<LogEntryStore>> LogEntryStore::Open(CommitLog& lo
   SOFTLOOKUP_RETURN_IF_ERROR(log.Scan(
       keys.begin, keys.end, [&](absl::string_view key, absl::string_view value) -> absl::Status {
         SOFTLOOKUP_ASSIGN_OR_RETURN(Entry entry, ParseEntry(key, value));
-        store->staged_[{.sequence = entry.sequence, .epoch = entry.epoch}] =
-            std::move(entry.digest);
+        store->Note(entry);
         return absl::OkStatus();
       }));
   return store;
@@ -35,8 +34,14 @@ absl::Status LogEntryStore::Stage(const Entry& entry) {
   batch->Put(KeyOfEntry(id), EncodeEntry(entry));
   if (DeletesRange(entry.bytes)) batch->MakesRoom();
   SOFTLOOKUP_RETURN_IF_ERROR(log_.Commit(*batch, softlookup::Sync::kYes));
-  staged_[id] = entry.digest;
+  Note(entry);
   return absl::OkStatus();
+}
+
+void LogEntryStore::Note(const Entry& entry) {
+  StagedEntry& staged = staged_[{.sequence = entry.sequence, .epoch = entry.epoch}];
+  staged_bytes_ += entry.bytes.size() - staged.bytes;
+  staged = {.digest = entry.digest, .bytes = entry.bytes.size()};
 }
 
 std::optional<Entry> LogEntryStore::Staged(std::uint64_t sequence, std::uint64_t epoch) const {
@@ -49,7 +54,7 @@ std::optional<Entry> LogEntryStore::Staged(std::uint64_t sequence, std::uint64_t
 absl::StatusOr<Entry> LogEntryStore::Find(std::uint64_t sequence, const EntryDigest& digest) const {
   for (auto it = staged_.lower_bound({.sequence = sequence, .epoch = 0});
        it != staged_.end() && it->first.sequence == sequence; ++it) {
-    if (it->second == digest) return Read(it->first);
+    if (it->second.digest == digest) return Read(it->first);
   }
   return absl::NotFoundError("no such entry");
 }
@@ -77,12 +82,20 @@ absl::Status LogEntryStore::Apply(const Entry& entry) {
 absl::Status LogEntryStore::Sync() { return log_.Commit(*log_.NewBatch(), softlookup::Sync::kYes); }
 
 void LogEntryStore::Trim(std::uint64_t sequence) {
-  const auto end = staged_.lower_bound({.sequence = sequence, .epoch = 0});
-  if (end == staged_.begin()) return;
   const std::unique_ptr<LogBatch> batch = log_.NewBatch();
-  for (auto it = staged_.begin(); it != end; ++it) batch->Delete(KeyOfEntry(it->first));
+  std::size_t left = staged_bytes_;
+  auto end = staged_.begin();
+  for (; end != staged_.end(); ++end) {
+    const bool is_too_much = left > kStagedBytesMax && end->first.sequence <= applied_.sequence;
+    if (end->first.sequence >= sequence && !is_too_much) break;
+    batch->Delete(KeyOfEntry(end->first));
+    left -= end->second.bytes;
+  }
+  if (end == staged_.begin()) return;
   // After an error they stay until the next call.
-  if (log_.Commit(*batch, softlookup::Sync::kNo).ok()) staged_.erase(staged_.begin(), end);
+  if (!log_.Commit(*batch, softlookup::Sync::kNo).ok()) return;
+  staged_.erase(staged_.begin(), end);
+  staged_bytes_ = left;
 }
 
 }  // namespace softlookup

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_REPLICATED_LOG_LOG_ENTRY_STORE_H_
 #define SOFTLOOKUP_CORE_REPLICATED_LOG_LOG_ENTRY_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,9 +26,13 @@ class LogEntryStore final : public EntryStore {
   // Reads which entries `log` has. `log` must outlive the store, and nothing else may commit to it.
   static absl::StatusOr<std::unique_ptr<LogEntryStore>> Open(CommitLog& log, OnApplied on_applied);
 
+  // Sets is_ready().
+  void set_ready(bool ready) { is_ready_ = ready; }
+
   absl::Status Stage(const Entry& entry) override;
   std::optional<Entry> Staged(std::uint64_t sequence, std::uint64_t epoch) const override;
   absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override;
+  bool is_ready() const override { return is_ready_; }
   absl::Status Apply(const Entry& entry) override;
   absl::Status Sync() override;
   void Trim(std::uint64_t sequence) override;
@@ -37,13 +42,23 @@ class LogEntryStore final : public EntryStore {
   LogEntryStore(CommitLog& log, OnApplied on_applied)
       : log_(log), on_applied_(std::move(on_applied)) {}
 
+  void Note(const Entry& entry);
   // Returns the entry with its bytes. The errors are those of CommitLog::Scan(), and NOT_FOUND.
   absl::StatusOr<Entry> Read(const EntryId& id) const;
 
   CommitLog& log_;
   OnApplied on_applied_;
   AppliedEntry applied_;
-  std::map<EntryId, EntryDigest> staged_;
+  bool is_ready_ = true;
+  struct StagedEntry {
+    EntryDigest digest;
+    std::size_t bytes = 0;
+  };
+  // Applied entries are forgotten, the oldest first, while all take more than this.
+  static constexpr std::size_t kStagedBytesMax = std::size_t{1} << 30;
+
+  std::map<EntryId, StagedEntry> staged_;
+  std::size_t staged_bytes_ = 0;
 };
 
 }  // namespace softlookup

@@ -158,6 +158,16 @@ absl::StatusOr<ReplicaRecord> ClaimDirectory(const ReplicaName& name, absl::stri
   return record;
 }
 
+absl::Status AdoptDirectory(const ReplicaName& name, CommitLog& log) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<ReplicaRecord> before, ReadReplica(log));
+  if (!before.has_value() || before->name.cluster != name.cluster ||
+      before->name.group != name.group) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the records are not of group ", name.group, " of cluster ", name.cluster));
+  }
+  return NoteJoined(name, log);
+}
+
 absl::Status NoteJoined(const ReplicaName& name, CommitLog& log) {
   const std::unique_ptr<LogBatch> batch = log.NewBatch();
   batch->MakesRoom();  // Stores can then be deleted.

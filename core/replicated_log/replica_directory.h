@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/replication/entry_store.h"
-#include "core/replication/peers.h"
 #include "core/storage/commit_log.h"
+#include "softlookup/peers.h"
 #include "softlookup/replication.h"
 
 namespace softlookup {
@@ -45,6 +45,9 @@ absl::Status ReleaseDirectory(CommitLog& log);
 // group. `nonce` was never used.
 absl::StatusOr<ReplicaRecord> ClaimDirectory(const ReplicaName& name, absl::string_view nonce,
                                              CommitLog& log);
+// Makes the directory of another replica of the group, which is a copy, that of the replica `name`,
+// which etcd has as a replica. FAILED_PRECONDITION if it is not of that group.
+absl::Status AdoptDirectory(const ReplicaName& name, CommitLog& log);
 // Notes that etcd has this node as a replica, and syncs that.
 absl::Status NoteJoined(const ReplicaName& name, CommitLog& log);
 

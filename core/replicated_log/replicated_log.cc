@@ -1,5 +1,6 @@
 #include "core/replicated_log/replicated_log.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -14,6 +15,10 @@
 namespace softlookup {
 namespace {
 
+absl::Status NotAReplica(absl::string_view why = "This node is no replica of its group now") {
+  return MakeError(reasons::kStorageFailed, std::string(why));
+}
+
 absl::Status TooLarge(std::size_t bytes) {
   return MakeError(reasons::kStorageFailed,
                    absl::StrCat("The write was not made: it has ", bytes,
@@ -23,33 +28,14 @@ absl::Status TooLarge(std::size_t bytes) {
 
 }  // namespace
 
-// The peers of a group's only replica.
-class ReplicatedLog::NoPeers final : public Peers {
+class ReplicatedLog::Batch final : public EntryBatch {
  public:
-  explicit NoPeers(ReplicaThread& thread) : thread_(thread) {}
-
-  void Stage(const std::string& node, const Entry&,
-             absl::AnyInvocable<void(absl::Status)> done) override {
-    thread_.Post([alive = std::weak_ptr(alive_), error = NoSuchPeer(node),
-                  done = std::move(done)]() mutable {
-      if (!alive.expired()) done(error);
-    });
-  }
-  void Fetch(const std::string& node, std::uint64_t, const EntryDigest&,
-             absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) override {
-    thread_.Post([alive = std::weak_ptr(alive_), error = NoSuchPeer(node),
-                  done = std::move(done)]() mutable {
-      if (!alive.expired()) done(error);
-    });
-  }
+  explicit Batch(std::uint64_t after) : after_(after) {}
+  // The last entry that the stores had when the batch was begun.
+  std::uint64_t after() const { return after_; }
 
  private:
-  static absl::Status NoSuchPeer(const std::string& node) {
-    return absl::UnimplementedError(absl::StrCat("this version does not call node ", node));
-  }
-
-  ReplicaThread& thread_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const std::uint64_t after_;
 };
 
 absl::StatusOr<std::unique_ptr<ReplicatedLog>> ReplicatedLog::Open(
@@ -70,10 +56,10 @@ ReplicatedLog::ReplicatedLog(std::unique_ptr<CommitLog> records, ReplicationOpti
                              ReplicaThread& thread)
     : records_(std::move(records)),
       options_(std::move(options)),
-      keys_(options_.name.cluster, options_.name.group),
+      keys_(options_.name.cluster, options_.name.group,
+            options_.slots == 0 ? GroupKeys::kSlots : options_.slots),
       thread_(thread),
-      make_nonce_([this] { return NewNonce(); }),
-      peers_(std::make_unique<NoPeers>(thread)) {}
+      make_nonce_([this] { return NewNonce(); }) {}
 
 ReplicatedLog::~ReplicatedLog() {
   absl::Notification closed;
@@ -82,7 +68,6 @@ ReplicatedLog::~ReplicatedLog() {
     thread_.Close();
     replica_.reset();
     founding_.reset();
-    peers_.reset();
     closed.Notify();
   });
   closed.WaitForNotification();
@@ -113,9 +98,12 @@ void ReplicatedLog::Join() {
     }
     has_joined_ = true;
   }
-  replica_.emplace(ReplicaOptions{.node = options_.name.node, .keys = keys_}, thread_.etcd(),
-                   *peers_, *entries_, Clock::Steady(), [this] { return NewNonce(); });
-  thread_.Watch(keys_.commit_point(), [this] { replica_->Wake(); });
+  replica_.emplace(ReplicaOptions{.node = options_.name.node, .keys = keys_, .address = address_},
+                   thread_.etcd(), thread_.peers(), *entries_, Clock::Steady(),
+                   [this] { return NewNonce(); });
+  thread_.Watch(keys_.watched_begin(), keys_.watched_end(), [this] {
+    if (failure().ok()) replica_->Wake();
+  });
 }
 
 void ReplicatedLog::Tick() {
@@ -126,7 +114,9 @@ void ReplicatedLog::Tick() {
   }
   if (!is_founded_) return founding_->Tick();
   if (!replica_.has_value()) return Join();
+  AwaitCaughtUp();
   replica_->Tick();
+  TryReplay();
   // A new term of this node has a larger epoch, so an entry of an earlier term that is not
   // committed by now never is.
   if (unsettled_.has_value() && replica_->is_primary() &&
@@ -134,28 +124,69 @@ void ReplicatedLog::Tick() {
     Settle(/*is_made=*/false);
   }
   Show();
-  if (!replica_->may_serve()) Fail(replica_->gap());
+  if (!replica_->may_serve()) return Fail(replica_->gap());
+  if (replica_->has_left()) {
+    Fail(absl::FailedPreconditionError(
+        absl::StrCat("node ", options_.name.node, " is no replica of its group any more")));
+  }
+}
+
+void ReplicatedLog::AwaitCaughtUp() {
+  if (is_caught_up_ || is_awaiting_) return;
+  is_awaiting_ = true;
+  replica_->Await([this](const absl::Status& status) {
+    is_awaiting_ = false;
+    is_caught_up_ = status.ok();
+  });
 }
 
 void ReplicatedLog::OnApplied(const Entry& entry) {
-  if (is_proposing_ || !has_led_) return;
-  const bool is_ours = unsettled_.has_value() && entry.sequence == unsettled_->sequence &&
-                       entry.digest == unsettled_->digest;
-  if (is_ours) return Settle(/*is_made=*/true);
-  // The stores in memory do not have it.
-  Fail(MakeError(reasons::kStorageFailed,
-                 absl::StrCat("entry ", entry.sequence,
-                              " of the group is not from this process: another process has the "
-                              "name of this node")));
+  if (is_proposing_ || !must_replay_) return;
+  if (unsettled_.has_value() && entry.sequence == unsettled_->sequence) {
+    const bool is_made = entry.digest == unsettled_->digest;
+    Settle(is_made);
+    if (is_made) return;
+  }
+  to_replay_ = std::make_shared<const std::string>(entry.bytes);
+  entries_->set_ready(false);
+  TryReplay();
+}
+
+void ReplicatedLog::TryReplay() {
+  if (to_replay_ == nullptr || is_replaying_) return;
+  absl::MutexLock lock(&mutex_);
+  if (replay_ == nullptr) return;
+  is_replaying_ = replay_->Replay(
+      to_replay_, [this, sequence = entries_->applied().sequence](absl::Status status) {
+        if (status.ok()) entry_of_stores_ = sequence;
+        thread_.Post([this, status = std::move(status)] { OnReplayed(status); });
+      });
+}
+
+void ReplicatedLog::OnReplayed(const absl::Status& replayed) {
+  is_replaying_ = false;
+  to_replay_ = nullptr;
+  if (!replayed.ok()) return Fail(replayed);
+  entries_->set_ready(true);
+  replica_->Resume();
 }
 
 void ReplicatedLog::Show() {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return;
-  has_led_ = has_led_ || replica_->is_primary();
+  const bool was_primary = stats_.is_primary;
   stats_ = {.is_primary = replica_->is_primary(),
+            .primary_node = replica_->is_primary() ? options_.name.node : replica_->primary_node(),
             .epoch = replica_->epoch(),
             .applied_entry = entries_->applied().sequence};
+  const GroupView& view = replica_->view();
+  stats_.last_entry = view.commit_point.has_value() ? view.commit_point->sequence : 0;
+  stats_.last_entry = std::max(stats_.last_entry, stats_.applied_entry);
+  const bool has_other_primary =
+      !stats_.primary_node.empty() && stats_.primary_node != options_.name.node;
+  stats_.has_primary = stats_.is_primary || (has_other_primary && trouble_.empty());
+  is_ready_ = stats_.is_primary || (is_caught_up_ && has_other_primary);
+  if (stats_.is_primary && !was_primary && replay_ != nullptr) replay_->OnWritable();
 }
 
 void ReplicatedLog::Fail(const absl::Status& why) {
@@ -171,6 +202,7 @@ void ReplicatedLog::Fail(const absl::Status& why) {
 }
 
 void ReplicatedLog::Settle(bool is_made) {
+  if (is_made) entry_of_stores_ = unsettled_->sequence;
   unsettled_.reset();
   absl::MutexLock lock(&mutex_);
   is_made_ = is_made;
@@ -182,26 +214,36 @@ std::string ReplicatedLog::NewNonce() {
                       absl::Hex(absl::Uniform<std::uint64_t>(random_), absl::kZeroPad16));
 }
 
-std::unique_ptr<LogBatch> ReplicatedLog::NewBatch() { return std::make_unique<EntryBatch>(); }
+std::unique_ptr<LogBatch> ReplicatedLog::NewBatch() {
+  return std::make_unique<Batch>(entry_of_stores_);
+}
 
 absl::Status ReplicatedLog::Commit(LogBatch& batch, Sync) {
-  auto& changes = static_cast<EntryBatch&>(batch);
-  // Entries are synced before they are committed, so there is nothing to sync.
-  if (changes.empty()) return absl::OkStatus();
+  auto& changes = static_cast<Batch&>(batch);
+  const bool is_empty = changes.empty();
   const std::string bytes = changes.Take();
   if (bytes.size() > kEntryBytesMax) return TooLarge(bytes.size());
   absl::Status outcome;
   absl::Notification done;
+  const auto end = [&](absl::Status status) {
+    outcome = std::move(status);
+    done.Notify();
+  };
   thread_.Post([&] {
-    if (absl::Status failed = failure(); !failed.ok() || !replica_.has_value()) {
-      outcome = Proposer::NotCommitted("this node is no replica of its group");
-      return done.Notify();
+    if (!failure().ok() || !replica_.has_value()) {
+      return end(Proposer::NotCommitted("this node is no replica of its group"));
     }
+    // A batch that was made of older stores would undo what others have committed since.
+    if (changes.after() != entries_->applied().sequence) {
+      return end(Proposer::NotCommitted("this replica has become the primary just now"));
+    }
+    // Entries are synced before they are committed, so there is nothing to sync. But what changes
+    // nothing here may have changed something at the primary.
+    if (is_empty) return end(replica_->CheckPrimary());
     is_proposing_ = true;
     replica_->Propose(bytes, [&](absl::Status status) {
       OnProposed(bytes, status);
-      outcome = std::move(status);
-      done.Notify();
+      end(std::move(status));
     });
   });
   done.WaitForNotification();
@@ -210,6 +252,7 @@ absl::Status ReplicatedLog::Commit(LogBatch& batch, Sync) {
 
 void ReplicatedLog::OnProposed(const std::string& bytes, const absl::Status& outcome) {
   is_proposing_ = false;
+  if (outcome.ok()) entry_of_stores_ = entries_->applied().sequence;
   if (HasUnknownOutcome(outcome)) {
     // A primary has applied all that was committed, and has had no other entry since the proposal.
     const AppliedEntry applied = entries_->applied();
@@ -229,25 +272,133 @@ void ReplicatedLog::WhenSettled(absl::AnyInvocable<void(bool)> settled) {
   }
 }
 
+void ReplicatedLog::PauseReplay() {
+  absl::Notification paused;
+  thread_.Post([&] {
+    must_replay_ = true;
+    entries_->set_ready(false);
+    entry_of_stores_ = entries_->applied().sequence;
+    paused.Notify();
+  });
+  paused.WaitForNotification();
+}
+
+void ReplicatedLog::StartReplay(LogReplay* replay) {
+  {
+    absl::MutexLock lock(&mutex_);
+    replay_ = replay;
+  }
+  if (replay == nullptr) return;
+  thread_.Post([this] {
+    entries_->set_ready(to_replay_ == nullptr);
+    if (replica_.has_value()) replica_->Resume();
+  });
+}
+
+void ReplicatedLog::OnStage(Entry entry, absl::AnyInvocable<void(absl::Status)> done) {
+  thread_.Post([this, entry = std::move(entry), done = std::move(done)]() mutable {
+    done(CanAnswer() ? replica_->OnStage(entry) : NotAReplica());
+  });
+}
+
+void ReplicatedLog::OnFetch(std::uint64_t sequence, EntryDigest digest,
+                            absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) {
+  thread_.Post([this, sequence, digest = std::move(digest), done = std::move(done)]() mutable {
+    done(CanAnswer() ? replica_->OnFetch(sequence, digest)
+                     : absl::StatusOr<std::string>(NotAReplica()));
+  });
+}
+
+void ReplicatedLog::GetGroup(absl::AnyInvocable<void(absl::StatusOr<GroupStatus>)> done) {
+  thread_.Post([this, done = std::move(done)]() mutable {
+    if (!CanAnswer()) return done(NotAReplica());
+    if (!replica_->view().config.has_value()) {
+      return done(absl::UnavailableError("etcd has not answered yet"));
+    }
+    done(StatusOfGroup());
+  });
+}
+
+GroupStatus ReplicatedLog::StatusOfGroup() const {
+  const GroupView& view = replica_->view();
+  GroupStatus status{
+      .primary = stats().primary_node, .epoch = replica_->epoch(), .copies = view.config->copies};
+  if (view.commit_point.has_value()) status.last_entry = view.commit_point->sequence;
+  for (const std::string& node : view.config->replicas) {
+    GroupStatus::Node& replica = status.replicas.emplace_back();
+    replica.name = node;
+    if (const auto found = view.addresses.find(node); found != view.addresses.end()) {
+      replica.address = found->second;
+    }
+    if (const auto found = view.applied.find(node); found != view.applied.end()) {
+      replica.applied_entry = found->second;
+    }
+  }
+  return status;
+}
+
+void ReplicatedLog::AskReplica(absl::AnyInvocable<void(absl::Status)> done,
+                               absl::AnyInvocable<void(Replica&, Membership::Done)> act) {
+  thread_.Post([this, done = std::move(done), act = std::move(act)]() mutable {
+    if (!CanAnswer()) return done(NotAReplica());
+    act(*replica_, std::move(done));
+  });
+}
+
+void ReplicatedLog::AddReplica(std::string node, absl::AnyInvocable<void(absl::Status)> done) {
+  AskReplica(std::move(done), [node = std::move(node)](Replica& replica, Membership::Done done) {
+    replica.AddReplica(node, std::move(done));
+  });
+}
+
+void ReplicatedLog::RemoveReplica(std::string node, absl::AnyInvocable<void(absl::Status)> done) {
+  AskReplica(std::move(done), [node = std::move(node)](Replica& replica, Membership::Done done) {
+    replica.RemoveReplica(node, std::move(done));
+  });
+}
+
+void ReplicatedLog::StepDown(absl::AnyInvocable<void(absl::Status)> done) {
+  AskReplica(std::move(done),
+             [](Replica& replica, Membership::Done done) { done(replica.StepDown()); });
+}
+
+absl::Status ReplicatedLog::CopyRecordsTo(const std::string& directory) {
+  // Only the primary is sure to have all that is committed.
+  if (!is_writable()) return NotAReplica("This node is not the primary of its group now");
+  return records_->CopyTo(directory);
+}
+
 absl::Status ReplicatedLog::Scan(
     absl::string_view begin, absl::string_view end,
     absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const {
   return records_->Scan(begin, end, visit);
 }
 
-absl::Status ReplicatedLog::AwaitPrimary(absl::Duration timeout) {
+void ReplicatedLog::Advertise(std::string address) {
+  thread_.Post([this, address = std::move(address)]() mutable {
+    address_ = std::move(address);
+    if (replica_.has_value()) replica_->Advertise(address_);
+  });
+}
+
+absl::Status ReplicatedLog::AwaitReady(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   const auto is_known = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return stats_.is_primary || !failure_.ok();
+    return is_ready_ || !failure_.ok();
   };
   mutex_.AwaitWithTimeout(absl::Condition(&is_known), timeout);
   if (!failure_.ok()) return failure_;
-  if (stats_.is_primary) return absl::OkStatus();
+  if (is_ready_) return absl::OkStatus();
   if (!trouble_.empty()) return absl::DeadlineExceededError(trouble_);
-  return absl::DeadlineExceededError(
-      stats_.epoch == 0 ? "etcd has not answered yet"
-                        : "the lease of the primary before has not ended yet, or the disk does "
-                          "not take what the group has written");
+  if (stats_.epoch == 0) return absl::DeadlineExceededError("etcd has not answered yet");
+  if (stats_.primary_node.empty() || stats_.primary_node == options_.name.node) {
+    return absl::DeadlineExceededError(
+        "the lease of the primary before has not ended yet, or the disk does not take what the "
+        "group has written");
+  }
+  return absl::DeadlineExceededError(absl::StrCat("it has applied the entries of its group up to ",
+                                                  stats_.applied_entry, ", and node ",
+                                                  stats_.primary_node, " has committed more"));
 }
 
 absl::Status ReplicatedLog::failure() const {

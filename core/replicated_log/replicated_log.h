@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_
 #define SOFTLOOKUP_CORE_REPLICATED_LOG_REPLICATED_LOG_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,16 +29,17 @@
 namespace softlookup {
 
 // The log of a replica. Makes a batch once etcd has named it as the next entry of the group, and
-// not before. Records are read from this replica's own log. The protocol runs on a ReplicaThread,
-// on which Commit() waits.
+// not before. Also makes the entries of other primaries, which it hands to a LogReplay. Records are
+// read from this replica's own log. The protocol runs on a ReplicaThread, on which Commit() waits.
 //
-// Commit() needs this replica to be the primary, and a batch of at most kEntryBytesMax. Its errors
-// are those of the log below for an entry that cannot be staged, and STORAGE_FAILED. The outcome is
-// unknown if etcd has not answered for 10 s, or if the lease has ended meanwhile.
+// Commit() needs this replica to be the primary, and a batch of at most kEntryBytesMax, which was
+// made when the stores had the last entry of the group. Its errors are those of the log below for
+// an entry that cannot be staged, and STORAGE_FAILED. The outcome is unknown if etcd has not
+// answered for 10 s, or if the lease has ended meanwhile.
 class ReplicatedLog final : public CommitLog, public Replication {
  public:
   // Maximum bytes of a batch. The log below takes no record of more than 4 GiB.
-  static constexpr std::size_t kEntryBytesMax = std::size_t{1} << 30;
+  static constexpr std::size_t kEntryBytesMax = Entry::kBytesMax;
 
   // Takes over `records`, a log that is open. `thread` must outlive this. Errors: those of
   // ClaimDirectory() and LogEntryStore::Open().
@@ -51,6 +53,9 @@ class ReplicatedLog final : public CommitLog, public Replication {
   std::unique_ptr<LogBatch> NewBatch() override;
   absl::Status Commit(LogBatch& batch, Sync sync) override;
   void WhenSettled(absl::AnyInvocable<void(bool)> settled) override;
+  void PauseReplay() override;
+  void StartReplay(LogReplay* replay) override;
+  bool is_writable() const override { return stats().is_primary; }
   bool has_failed() const override { return records_->has_failed(); }
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
@@ -68,12 +73,23 @@ class ReplicatedLog final : public CommitLog, public Replication {
   absl::Status VerifyChecksums() const override { return records_->VerifyChecksums(); }
   absl::Status CopyTo(const std::string& directory) override { return records_->CopyTo(directory); }
 
-  absl::Status AwaitPrimary(absl::Duration timeout) override;
+  void Advertise(std::string address) override;
+  absl::Status AwaitReady(absl::Duration timeout) override;
   ReplicationStats stats() const override;
   absl::Status failure() const override;
 
+  void GetGroup(absl::AnyInvocable<void(absl::StatusOr<GroupStatus>)> done) override;
+  void AddReplica(std::string node, absl::AnyInvocable<void(absl::Status)> done) override;
+  void RemoveReplica(std::string node, absl::AnyInvocable<void(absl::Status)> done) override;
+  void StepDown(absl::AnyInvocable<void(absl::Status)> done) override;
+
+  void OnStage(Entry entry, absl::AnyInvocable<void(absl::Status)> done) override;
+  void OnFetch(std::uint64_t sequence, EntryDigest digest,
+               absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) override;
+  absl::Status CopyRecordsTo(const std::string& directory) override;
+
  private:
-  class NoPeers;
+  class Batch;
   // A batch whose outcome is unknown.
   struct UnsettledEntry {
     std::uint64_t sequence = 0;
@@ -89,8 +105,19 @@ class ReplicatedLog final : public CommitLog, public Replication {
   // Makes replica_, once the directory says that this node has joined its group.
   void Join();
   void Tick();
+  // Asks etcd what this replica must have before it is ready.
+  void AwaitCaughtUp();
   void OnApplied(const Entry& entry);
+  // Hands to_replay_ to the stores, if they take it now.
+  void TryReplay();
+  void OnReplayed(const absl::Status& replayed);
   void OnProposed(const std::string& bytes, const absl::Status& outcome);
+  // Has `act` run on the replica's thread, which calls done(status) unless an error comes before.
+  void AskReplica(absl::AnyInvocable<void(absl::Status)> done,
+                  absl::AnyInvocable<void(Replica&, Membership::Done)> act);
+  GroupStatus StatusOfGroup() const;
+  // Whether other replicas may ask this one.
+  bool CanAnswer() const { return replica_.has_value() && failure().ok(); }
   // Shows other threads what has changed.
   void Show();
   void Fail(const absl::Status& why);
@@ -105,20 +132,31 @@ class ReplicatedLog final : public CommitLog, public Replication {
   // Used on the replica's thread only, once Open() has returned.
   absl::BitGen random_;
   MakeNonce make_nonce_;
-  std::unique_ptr<NoPeers> peers_;
   std::unique_ptr<LogEntryStore> entries_;
   std::optional<Founding> founding_;
   bool has_joined_ = false;         // Whether the directory says that it is a replica's of a group.
   bool is_founded_ = false;         // Whether founding_ has ended well.
   std::optional<Replica> replica_;  // Once both are true.
-  bool has_led_ = false;            // Whether the records may have been read.
   bool is_proposing_ = false;       // Whether a Commit() waits.
   std::optional<UnsettledEntry> unsettled_;
+  std::string address_;        // Of this replica, for others. Empty: not known yet.
+  bool is_awaiting_ = false;   // Whether AwaitCaughtUp() has no answer yet.
+  bool is_caught_up_ = false;  // Whether it had a good one.
+  bool must_replay_ = false;    // Whether the stores are read, or being read.
+  // An entry of another replica that the stores do not have yet.
+  std::shared_ptr<const std::string> to_replay_;
+  bool is_replaying_ = false;  // Whether the stores have taken it.
+
+  // The last entry that the stores have, or will have once the batch that was committed last is
+  // published.
+  std::atomic<std::uint64_t> entry_of_stores_{0};
 
   mutable absl::Mutex mutex_;
+  LogReplay* replay_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool is_ready_ ABSL_GUARDED_BY(mutex_) = false;
   ReplicationStats stats_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  std::string trouble_ ABSL_GUARDED_BY(mutex_);          // What AwaitPrimary() waits for.
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);          // What AwaitReady() waits for.
   std::optional<bool> is_made_ ABSL_GUARDED_BY(mutex_);  // Once the last unknown outcome is known.
   absl::AnyInvocable<void(bool)> on_settled_ ABSL_GUARDED_BY(mutex_);
 };

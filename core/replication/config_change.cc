@@ -9,18 +9,48 @@
 
 namespace softlookup {
 
-void ConfigChange::Start(std::vector<std::string> replicas, std::uint64_t copies, std::string nonce,
-                         Done done) {
-  config_ = {.copies = copies, .replicas = std::move(replicas)};
+void ConfigChange::Start(Edit edit, std::string primary, std::string nonce, Done done) {
+  edit_ = std::move(edit);
+  primary_ = std::move(primary);
   nonce_ = std::move(nonce);
   done_ = std::move(done);
-  if (copies == 0 || copies > config_.replicas.size()) {
-    return done_(absl::FailedPreconditionError(
-        absl::StrCat(copies, " copies on ", config_.replicas.size(), " replicas")));
+  etcd_.Run({.compares = {}, .puts = {}, .reads = {keys_.config()}},
+            [this](const absl::StatusOr<EtcdTxnResult>& read) { OnConfigRead(read); });
+}
+
+void ConfigChange::OnConfigRead(const absl::StatusOr<EtcdTxnResult>& read) {
+  // Nothing was changed yet.
+  if (!read.ok()) return done_(absl::FailedPreconditionError(read.status().message()));
+  absl::StatusOr<std::optional<EtcdTxn>> next = EditConfig(*read);
+  if (!next.ok()) return done_(next.status());
+  if (!next->has_value()) return done_(absl::OkStatus());
+  etcd_.Run(**std::move(next),
+            [this](const absl::StatusOr<EtcdTxnResult>& values) { OnRead(values); });
+}
+
+absl::StatusOr<std::optional<EtcdTxn>> ConfigChange::EditConfig(const EtcdTxnResult& read) {
+  if (!read.values[0].has_value()) {
+    return absl::FailedPreconditionError("the group has no configuration yet");
+  }
+  before_ = *read.values[0];
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const GroupConfig before, ParseGroupConfig(before_));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(config_, edit_(before));
+  config_.version = before.version;
+  if (config_ == before) return std::nullopt;
+  config_.version = before.version + 1;
+  if (config_.copies == 0 || config_.copies > config_.replicas.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(config_.copies, " copies on ", config_.replicas.size(), " replicas"));
   }
   EtcdTxn txn{.reads = {keys_.config(), keys_.commit_point()}};
-  for (const std::string& node : config_.replicas) txn.reads.push_back(keys_.applied(node));
-  etcd_.Run(std::move(txn), [this](const absl::StatusOr<EtcdTxnResult>& read) { OnRead(read); });
+  for (const std::string& node : config_.replicas) {
+    if (std::ranges::find(before.replicas, node) == before.replicas.end()) {
+      added_.push_back(node);
+    } else {
+      txn.reads.push_back(keys_.applied(node));
+    }
+  }
+  return txn;
 }
 
 void ConfigChange::OnRead(const absl::StatusOr<EtcdTxnResult>& read) {
@@ -30,17 +60,20 @@ void ConfigChange::OnRead(const absl::StatusOr<EtcdTxnResult>& read) {
 }
 
 absl::Status ConfigChange::Change(const EtcdTxnResult& read) {
-  const std::optional<std::string>& config_text = read.values[0];
   const std::optional<std::string>& point_text = read.values[1];
-  if (!config_text.has_value() || !point_text.has_value()) {
-    return absl::FailedPreconditionError("the group has no configuration or no primary yet");
+  if (!point_text.has_value()) {
+    return absl::FailedPreconditionError("the group has had no primary yet");
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const GroupConfig before, ParseGroupConfig(*config_text));
+  if (read.values[0] != before_) {
+    return absl::FailedPreconditionError("the configuration of the group has changed meanwhile");
+  }
   SOFTLOOKUP_ASSIGN_OR_RETURN(CommitPoint point, ParseCommitPoint(*point_text));
-  std::uint64_t have_all = 0;
+  std::uint64_t have_all = point.sequence == 0 ? added_.size() : 0;
   for (std::size_t i = 2; i < read.values.size(); ++i) {
-    if (!read.values[i].has_value()) continue;
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::uint64_t applied, ParseApplied(*read.values[i]));
+    std::uint64_t applied = 0;  // A replica that has told nothing has no entry.
+    if (read.values[i].has_value()) {
+      SOFTLOOKUP_ASSIGN_OR_RETURN(applied, ParseApplied(*read.values[i]));
+    }
     if (applied >= point.sequence) ++have_all;
   }
   if (have_all < config_.copies) {
@@ -48,21 +81,24 @@ absl::Status ConfigChange::Change(const EtcdTxnResult& read) {
         absl::StrCat(have_all, " of the replicas have applied entry ", point.sequence, ", and ",
                      config_.copies, " must have"));
   }
-  config_.version = before.version + 1;
   point.nonce = nonce_;
   // The commit point is never as it was read again, so a change whose compares fail is never made.
-  txn_.Start({.compares = {{keys_.config(), config_text}, {keys_.commit_point(), point_text}},
+  EtcdTxn txn{.compares = {{keys_.config(), before_}, {keys_.commit_point(), point_text}},
               .puts = {{keys_.config(), EncodeGroupConfig(config_)},
                        {keys_.commit_point(), EncodeCommitPoint(point)}},
-              .reads = {keys_.config()}},
-             [this](const EtcdTxnResult& result) {
-               // Also if an earlier attempt was made and nobody has changed it since.
-               const bool is_made =
-                   result.succeeded || result.values[0] == EncodeGroupConfig(config_);
-               done_(is_made ? absl::OkStatus()
-                             : absl::UnavailableError(
-                                   "the group has changed meanwhile; read its configuration"));
-             });
+              .reads = {keys_.config()}};
+  if (!primary_.empty()) txn.compares.push_back({keys_.primary(), primary_});
+  for (const std::string& node : added_) {
+    // What an earlier node of this name has told is not on this one's disk.
+    txn.puts.push_back({keys_.applied(node), EncodeApplied(0)});
+  }
+  txn_.Start(std::move(txn), [this](const EtcdTxnResult& result) {
+    // Also if an earlier attempt was made and nobody has changed it since.
+    const bool is_made = result.succeeded || result.values[0] == EncodeGroupConfig(config_);
+    done_(is_made
+              ? absl::OkStatus()
+              : absl::UnavailableError("the group has changed meanwhile; read its configuration"));
+  });
   return absl::OkStatus();
 }
 

@@ -2,11 +2,13 @@
 #define SOFTLOOKUP_CORE_REPLICATION_CONFIG_CHANGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/replication/group_records.h"
 #include "core/replication/resolved_txn.h"
 #include "softlookup/etcd.h"
@@ -27,14 +29,23 @@ class ConfigChange {
   ConfigChange(const ConfigChange&) = delete;
   ConfigChange& operator=(const ConfigChange&) = delete;
 
-  // Begins the change. `copies` of the new replicas must have told etcd that they have applied the
-  // commit point: what was committed must be on as many replicas as before. `nonce` was never used.
-  // Call this once.
-  void Start(std::vector<std::string> replicas, std::uint64_t copies, std::string nonce, Done done);
+  // Returns the configuration that the group is to have in place of `before`, or an error, with
+  // which the change then ends. Its version is not used.
+  using Edit = absl::AnyInvocable<absl::StatusOr<GroupConfig>(const GroupConfig& before)>;
+
+  // Begins the change. As many of the new replicas as it has copies must have told etcd that they
+  // have applied the commit point: what was committed must be on as many replicas as the new
+  // configuration says. A replica that is added counts as having nothing. A change that changes
+  // nothing is OK. `primary` is what etcd must have as the primary of the group; empty: anything.
+  // `nonce` was never used. Call this once.
+  void Start(Edit edit, std::string primary, std::string nonce, Done done);
   // Sends the change again if its outcome is unknown. Call it from time to time.
   void Tick() { txn_.Tick(); }
 
  private:
+  void OnConfigRead(const absl::StatusOr<EtcdTxnResult>& read);
+  // Sets config_ to what the group is to have. nullopt: it has that.
+  absl::StatusOr<std::optional<EtcdTxn>> EditConfig(const EtcdTxnResult& read);
   void OnRead(const absl::StatusOr<EtcdTxnResult>& read);
   // Returns FAILED_PRECONDITION if the new replicas do not have what is committed. Otherwise begins
   // the transaction.
@@ -42,7 +53,11 @@ class ConfigChange {
 
   const GroupKeys keys_;
   Etcd& etcd_;
-  GroupConfig config_;  // The new one.
+  Edit edit_;
+  std::string primary_;
+  std::string before_;              // The configuration that config_ was made of, as etcd has it.
+  GroupConfig config_;              // The new one.
+  std::vector<std::string> added_;  // Its replicas that were none before.
   std::string nonce_;
   Done done_;
   ResolvedTxn txn_;

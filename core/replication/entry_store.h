@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/replication/peers.h"
+#include "softlookup/peers.h"
 
 namespace softlookup {
 
@@ -30,6 +30,9 @@ class EntryStore {
   // Returns the staged entry of that sequence and digest. NOT_FOUND if there is none. After another
   // error there is one that cannot be read: DATA_LOSS if it is damaged.
   virtual absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const = 0;
+  // Returns whether Apply() can be called for an entry of another replica now. Readers may still be
+  // shown the one before.
+  virtual bool is_ready() const { return true; }
   // Applies an entry to the records, which readers then see, and makes it applied(). A power cut
   // can undo it, together with all that were applied later. The entry must be staged, so that it
   // can then be applied again. It must follow applied(). DATA_LOSS if the entry's bytes cannot be
@@ -37,7 +40,8 @@ class EntryStore {
   virtual absl::Status Apply(const Entry& entry) = 0;
   // Makes applied() outlive a power cut.
   virtual absl::Status Sync() = 0;
-  // Forgets the staged entries of all sequences below `sequence`.
+  // Forgets the staged entries of all sequences below `sequence`. May forget other entries that are
+  // applied, too, if all take much room.
   virtual void Trim(std::uint64_t sequence) = 0;
 
   virtual AppliedEntry applied() const = 0;

@@ -21,6 +21,9 @@ absl::Status ParseInto(const std::optional<std::string>& text, Parse parse,
   return absl::OkStatus();
 }
 
+constexpr absl::string_view kTooFarBehind =
+    "this replica is too far behind, and has to get all records anew";
+
 }  // namespace
 
 void Follower::Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> on_view) {
@@ -28,7 +31,10 @@ void Follower::Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> 
   on_view_ = std::move(on_view);
   const std::uint64_t first = store_.applied().sequence + 1;
   EtcdTxn txn{.reads = {keys_.config(), keys_.primary(), keys_.commit_point()}};
-  for (const std::string& node : replicas_) txn.reads.push_back(keys_.applied(node));
+  for (const std::string& node : replicas_) {
+    txn.reads.push_back(keys_.applied(node));
+    txn.reads.push_back(keys_.node(node));
+  }
   for (std::uint64_t i = 0; i < std::min(kSlotsPerPoll, keys_.slots()); ++i) {
     txn.reads.push_back(keys_.slot(first + i));
   }
@@ -55,6 +61,11 @@ void Follower::OnRead(Applies applies, const std::vector<std::string>& nodes, st
     std::optional<std::uint64_t> applied;
     status.Update(ParseInto(*value++, ParseApplied, applied));
     if (applied.has_value()) view_.applied[node] = *applied;
+    // A record that cannot be read, such as that of a later version, is as good as none.
+    absl::StatusOr<NodeRecord> record = ParseNode((value++)->value_or(""));
+    if (!record.ok()) continue;
+    if (node != node_) peers_.SetAddress(node, record->address);
+    view_.addresses[node] = std::move(record->address);
   }
   slots_.clear();
   next_ = 0;
@@ -65,8 +76,8 @@ void Follower::OnRead(Applies applies, const std::vector<std::string>& nodes, st
     status.Update(ParseInto(*value++, ParseSlot, slot));
     if (!status.ok()) break;
     if (!slot.has_value() || slot->sequence != sequence) {
-      gap_ = MakeError(reasons::kStorageFailed,
-                       absl::StrCat("Entry ", sequence, " of the group is no longer named"));
+      gap_ = absl::OutOfRangeError(
+          absl::StrCat("Entry ", sequence, " of the group is no longer named: ", kTooFarBehind));
       break;
     }
     slots_.push_back(*std::move(slot));
@@ -84,6 +95,10 @@ void Follower::ApplyNext() {
     if (slot.sequence <= applied.sequence) {  // A primary has applied it meanwhile.
       ++next_;
       continue;
+    }
+    if (!store_.is_ready()) {
+      waits_ = true;
+      return;
     }
     if (slot.previous != applied.digest) {
       gap_ = MakeError(reasons::kStorageFailed,
@@ -127,8 +142,8 @@ void Follower::Fetch(const Slot& slot, std::size_t asked, bool was_trimmed) {
     // The next poll tries again, as no entry is skipped. But what a replica has trimmed, all have
     // applied who were replicas then, so nobody may have its bytes any more.
     if (was_trimmed) {
-      gap_ = MakeError(reasons::kStorageFailed,
-                       absl::StrCat("No replica has the bytes of entry ", slot.sequence));
+      gap_ = absl::OutOfRangeError(
+          absl::StrCat("No replica has the bytes of entry ", slot.sequence, ": ", kTooFarBehind));
     }
     return End();
   }

@@ -5,13 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "core/replication/entry_store.h"
 #include "core/replication/group_records.h"
-#include "core/replication/peers.h"
 #include "softlookup/etcd.h"
+#include "softlookup/peers.h"
 
 namespace softlookup {
 
@@ -21,8 +22,10 @@ struct GroupView {
   std::string config_text;            // As etcd has it, for comparisons.
   std::optional<Primary> primary;
   std::optional<CommitPoint> commit_point;
-  std::string commit_point_text;                 // As etcd has it.
-  std::map<std::string, std::uint64_t> applied;  // By node of `config`; absent: it has told none.
+  std::string commit_point_text;  // As etcd has it.
+  // By node of `config`; absent: it has told none.
+  std::map<std::string, std::uint64_t> applied;
+  std::map<std::string, std::string> addresses;  // By node of `config`; absent: it has told none.
 };
 
 // Reads what a group has committed, and applies it to the records of one replica. Not thread-safe.
@@ -41,16 +44,24 @@ class Follower {
   // if the last poll goes on, or once has_gap().
   void Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> on_view);
 
+  bool is_polling() const { return on_view_ != nullptr; }
+  // Goes on with a poll that has waited for EntryStore::is_ready().
+  void Resume() {
+    if (on_view_ != nullptr && std::exchange(waits_, false)) ApplyNext();
+  }
+
   // Ends the poll in progress, without on_view(). What it has read is not applied any more.
   void Abandon() {
     on_view_ = nullptr;
+    waits_ = false;
     ++poll_;
   }
 
   // True once a slot that must be read was overwritten, or an entry does not follow the applied
   // one. The replica must then be seeded anew, and must serve nothing before.
   bool has_gap() const { return !gap_.ok(); }
-  // Says what is wrong; OK if nothing is.
+  // Says what is wrong; OK if nothing is. OUT_OF_RANGE: the replica is too far behind, and all that
+  // it has is elsewhere, too.
   const absl::Status& gap() const { return gap_; }
 
  private:
@@ -79,6 +90,7 @@ class Follower {
   GroupView view_;
   std::vector<Slot> slots_;  // Those to apply, in order.
   std::size_t next_ = 0;
+  bool waits_ = false;  // For the store to be ready.
 
   std::vector<std::string> replicas_;  // Of the last view; their applied entries are read.
   absl::Status gap_;

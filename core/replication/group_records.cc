@@ -184,11 +184,27 @@ absl::StatusOr<std::uint64_t> ParseApplied(absl::string_view text) {
   return sequence;
 }
 
+std::string EncodeNode(const NodeRecord& node) { return absl::StrCat("address=", node.address); }
+
+absl::StatusOr<NodeRecord> ParseNode(absl::string_view text) {
+  // Later versions may write further fields.
+  FieldReader reader("nodes", text.substr(0, text.find(' ')));
+  NodeRecord node{.address = reader.Name("address")};
+  SOFTLOOKUP_RETURN_IF_ERROR(reader.status());
+  return node;
+}
+
 GroupKeys::GroupKeys(absl::string_view cluster, absl::string_view group, std::uint64_t slots)
-    : prefix_(absl::StrCat("/softlookup/", cluster, "/groups/", group, "/")), slots_(slots) {}
+    : nodes_prefix_(absl::StrCat("/softlookup/", cluster, "/nodes/")),
+      prefix_(absl::StrCat("/softlookup/", cluster, "/groups/", group, "/")),
+      slots_(slots) {}
 
 std::string GroupKeys::applied(absl::string_view node) const {
   return absl::StrCat(prefix_, "applied/", node);
+}
+
+std::string GroupKeys::node(absl::string_view node) const {
+  return absl::StrCat(nodes_prefix_, node);
 }
 
 std::string GroupKeys::barrier(absl::string_view node) const {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "softlookup/peers.h"
 
 namespace softlookup {
 
@@ -14,10 +15,6 @@ namespace softlookup {
 // shows what they say: "epoch=3 sequence=1042 digest=9f86... nonce=5c0e...". The Parse functions
 // return DATA_LOSS for text that the Encode functions do not write.
 
-// The SHA-256 of an entry, of its epoch and of all entries before it, as 64 hexadecimal digits. The
-// epoch tells two entries apart that two primaries have made of the same write, because what became
-// of one of them says nothing about the other.
-using EntryDigest = std::string;
 // Returns the digest of the entry `bytes` that follows the entry with the digest `previous`. The
 // first entry of a group follows an empty digest.
 EntryDigest DigestOf(absl::string_view previous, std::uint64_t epoch, absl::string_view bytes);
@@ -74,11 +71,20 @@ absl::StatusOr<GroupConfig> ParseGroupConfig(absl::string_view text);
 std::string EncodeApplied(std::uint64_t sequence);
 absl::StatusOr<std::uint64_t> ParseApplied(absl::string_view text);
 
+// Where a node is reached.
+struct NodeRecord {
+  std::string address;  // HOST:PORT at which it listens for other nodes.
+
+  bool operator==(const NodeRecord&) const = default;
+};
+std::string EncodeNode(const NodeRecord& node);
+absl::StatusOr<NodeRecord> ParseNode(absl::string_view text);
+
 // The keys of one group in etcd.
 class GroupKeys {
  public:
   // Number of slots. The slot of an entry is overwritten by that of the entry kSlots later.
-  static constexpr std::uint64_t kSlots = 1024;
+  static constexpr std::uint64_t kSlots = 16'384;
 
   // `slots` differs from kSlots in tests only.
   GroupKeys(absl::string_view cluster, absl::string_view group, std::uint64_t slots = kSlots);
@@ -87,12 +93,20 @@ class GroupKeys {
   std::string primary() const { return prefix_ + "primary"; }
   std::string commit_point() const { return prefix_ + "commit-point"; }
   std::string applied(absl::string_view node) const;
+  // The record of a node. It stays when the node stops, as its address does.
+  std::string node(absl::string_view node) const;
   // Written by a read that must see all that was committed before it.
   std::string barrier(absl::string_view node) const;
   std::string slot(std::uint64_t sequence) const;
+  // The keys that change with each commit, and with each change of the primary or of the
+  // configuration, are in [watched_begin(), watched_end()). The slots are, too, which change in the
+  // same transactions.
+  std::string watched_begin() const { return commit_point(); }
+  std::string watched_end() const { return primary() + '\0'; }
   std::uint64_t slots() const { return slots_; }
 
  private:
+  std::string nodes_prefix_;
   std::string prefix_;
   std::uint64_t slots_;
 };

@@ -63,7 +63,7 @@ void Proposer::Tick(const std::map<std::string, std::uint64_t>& applied) {
 }
 
 void Proposer::StageNext() {
-  if (!leading_ || entry_.sequence > 0 || queue_.empty()) return;
+  if (!leading_ || held_ || entry_.sequence > 0 || queue_.empty()) return;
   entry_ = {
       .epoch = term_.commit_point.epoch,
       .sequence = term_.commit_point.sequence + 1,
@@ -92,9 +92,11 @@ void Proposer::SendToPeers() {
     peers_.Stage(
         node, entry_,
         [this, node, epoch = entry_.epoch, sequence = entry_.sequence](const absl::Status& status) {
-          // The answer may be about an entry of an earlier term of this node.
+          // The answer may be about an entry of an earlier term of this node, or from a node that
+          // has left the group since.
           if (!status.ok() || epoch != entry_.epoch || sequence != entry_.sequence) return;
-          if (!Holds(node)) holders_.push_back(node);
+          if (!IsReplica(node) || Holds(node)) return;
+          holders_.push_back(node);
           NameIfReady();
         });
   }
@@ -169,19 +171,31 @@ bool Proposer::Adopt(const EtcdTxnResult& result) {
     return false;
   }
   const absl::StatusOr<CommitPoint> point = ParseCommitPoint(*result.values[1]);
-  absl::StatusOr<GroupConfig> config = ParseGroupConfig(*result.values[3]);
-  if (!point.ok() || !config.ok() || point->epoch != term_.commit_point.epoch ||
-      point->sequence != term_.commit_point.sequence) {
+  const absl::StatusOr<GroupConfig> config = ParseGroupConfig(*result.values[3]);
+  return point.ok() && config.ok() && SetConfig(*config, *point);
+}
+
+bool Proposer::SetConfig(const GroupConfig& config, const CommitPoint& point) {
+  if (point.epoch != term_.commit_point.epoch || point.sequence != term_.commit_point.sequence) {
     return false;
   }
-  const auto is_replica = [&](const std::string& node) {
-    return std::ranges::find(config->replicas, node) != config->replicas.end();
-  };
-  if (!is_replica(node_)) return false;
-  std::erase_if(holders_, [&](const std::string& node) { return !is_replica(node); });
-  term_.commit_point = *point;
-  term_.config = *std::move(config);
+  if (std::ranges::find(config.replicas, node_) == config.replicas.end()) return false;
+  term_.commit_point = point;
+  term_.config = config;
+  std::erase_if(holders_, [&](const std::string& node) { return !IsReplica(node); });
   return true;
+}
+
+bool Proposer::IsReplica(const std::string& node) const {
+  return std::ranges::find(term_.config.replicas, node) != term_.config.replicas.end();
+}
+
+void Proposer::Take(const GroupConfig& config, const CommitPoint& point) {
+  // A transaction that is being made finds out by itself.
+  if (!leading_ || naming_.is_running() || config.version <= term_.config.version) return;
+  if (!SetConfig(config, point) || entry_.sequence == 0) return;
+  SendToPeers();
+  NameIfReady();
 }
 
 bool Proposer::SlotIsFree() const {

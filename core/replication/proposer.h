@@ -14,9 +14,9 @@
 #include "core/base/clock.h"
 #include "core/replication/entry_store.h"
 #include "core/replication/group_records.h"
-#include "core/replication/peers.h"
 #include "core/replication/resolved_txn.h"
 #include "softlookup/etcd.h"
+#include "softlookup/peers.h"
 
 namespace softlookup {
 
@@ -59,6 +59,14 @@ class Proposer {
   // The error of a proposal that is never committed.
   static absl::Status NotCommitted(absl::string_view why);
 
+  // Takes over a configuration that was changed since, with the commit point that was changed with
+  // it. Does nothing if they are not newer than those of the term.
+  void Take(const GroupConfig& config, const CommitPoint& point);
+  // Whether to name no further entry. One that is in progress may still be named.
+  void SetHeld(bool held) {
+    held_ = held;
+    StageNext();
+  }
   // Queues an entry. Must be called only while is_leading().
   void Propose(std::string bytes, Done done);
   // Goes on with what waits for time or for `applied`, the newest entries that replicas told to
@@ -88,6 +96,8 @@ class Proposer {
   // Returns false if etcd has another primary or another entry, or if this node is no replica any
   // more.
   bool Adopt(const EtcdTxnResult& result);
+  bool SetConfig(const GroupConfig& config, const CommitPoint& point);
+  bool IsReplica(const std::string& node) const;
   // Whether the slot of the next entry is free: enough replicas have applied the entry in it.
   bool SlotIsFree() const;
   absl::Status MayBeCommitted(absl::string_view why) const;
@@ -101,6 +111,7 @@ class Proposer {
   MakeNonce& make_nonce_;
 
   bool leading_ = false;
+  bool held_ = false;
   TermOfPrimary term_;
   std::map<std::string, std::uint64_t> applied_;  // By node.
   std::deque<Proposal> queue_;                    // The first one is in progress if `entry_` is.

@@ -20,6 +20,7 @@ Replica::Replica(const ReplicaOptions& options, Etcd& etcd, Peers& peers, EntryS
       follower_(options.node, options.keys, etcd, peers, store),
       proposer_(options.node, options.keys, options.give_up_after, etcd, peers, store, clock,
                 make_nonce_),
+      membership_(options.node, options.keys, etcd, clock, make_nonce_),
       standing_(etcd) {}
 
 void Replica::Tick() {
@@ -30,28 +31,90 @@ void Replica::Tick() {
   if (standing_.is_running() && lease_.lease() != standing_lease_) standing_.Abandon();
   standing_.Tick();
   if (proposer_.is_leading() && !lease_.lease().has_value()) Resign("its lease in etcd has ended");
-  proposer_.Tick(applied_);
+  TickMembership();
+  proposer_.Tick(view_.applied);
   // The proposer may have ended the term. Its key in etcd lives as long as the lease.
   if (has_term_ && !proposer_.is_leading()) Resign("");
   ServeBarriers();
   if (now >= next_told_) TellApplied();
-  if (now < next_poll_) return;
-  next_poll_ = now + options_.poll_interval;
+  TellAddress();
+  PollIfDue();
+}
+
+void Replica::Wake() {
+  if (proposer_.is_leading()) return;
+  next_poll_ = absl::InfinitePast();
+  PollIfDue();
+}
+
+void Replica::PollIfDue() {
+  if (clock_.Now() < next_poll_ || follower_.is_polling()) return;
+  next_poll_ = clock_.Now() + options_.poll_interval;
+  applied_before_poll_ = store_.applied().sequence;
   follower_.Poll(proposer_.is_leading() ? Follower::Applies::kNo : Follower::Applies::kYes,
                  [this](const GroupView& view) { OnView(view); });
 }
 
+void Replica::TickMembership() {
+  if (!proposer_.is_leading()) return;
+  if (view_.config.has_value() && view_.commit_point.has_value()) {
+    membership_.Tick(*view_.config, view_.commit_point->sequence, view_.applied);
+  }
+  proposer_.SetHeld(membership_.is_changing());
+}
+
+void Replica::AddReplica(const std::string& node, Membership::Done done) {
+  if (!proposer_.is_leading()) return done(NotThePrimary());
+  membership_.Add(node, ReadAfter(std::move(done)));
+}
+
+void Replica::RemoveReplica(const std::string& node, Membership::Done done) {
+  if (!proposer_.is_leading()) return done(NotThePrimary());
+  membership_.Remove(node, ReadAfter(std::move(done)));
+}
+
+Membership::Done Replica::ReadAfter(Membership::Done done) {
+  return [this, done = std::move(done)](absl::Status status) mutable {
+    next_poll_ = absl::InfinitePast();
+    done(std::move(status));
+  };
+}
+
+absl::Status Replica::NotThePrimary() const {
+  return absl::FailedPreconditionError(
+      primary_node_.empty() ? "the group has no primary now"
+                            : absl::StrCat("node ", primary_node_, " is the primary of the group"));
+}
+
 void Replica::Resign(absl::string_view why) {
   has_term_ = false;
+  membership_.End();
   proposer_.End(why);
   lease_.Revoke();
   Wake();
 }
 
-void Replica::Propose(std::string bytes, Proposer::Done done) {
-  if (!proposer_.is_leading()) {
-    return done(Proposer::NotCommitted("this replica is not the primary of its group now"));
+absl::Status Replica::StepDown() {
+  if (!proposer_.is_leading()) return NotThePrimary();
+  if (!view_.config.has_value() || view_.config->replicas.size() < 2) {
+    return absl::FailedPreconditionError("the group has no other replica");
   }
+  rests_until_ = clock_.Now() + kRestTime;
+  Resign("the primary moves to another node");
+  return absl::OkStatus();
+}
+
+absl::Status Replica::CheckPrimary() const {
+  // The lease tells it even before Tick() is called.
+  if (proposer_.is_leading() && lease_.lease().has_value()) return absl::OkStatus();
+  const bool is_known = !primary_node_.empty() && primary_node_ != options_.node;
+  return Proposer::NotCommitted(
+      absl::StrCat("this replica is not the primary of its group now",
+                   is_known ? absl::StrCat("; node ", primary_node_, " is") : ""));
+}
+
+void Replica::Propose(std::string bytes, Proposer::Done done) {
+  if (absl::Status status = CheckPrimary(); !status.ok()) return done(std::move(status));
   proposer_.Propose(std::move(bytes), std::move(done));
 }
 
@@ -84,6 +147,9 @@ absl::Status Replica::OnStage(const Entry& entry) {
   if (entry.sequence <= store_.applied().sequence) {
     return MakeError(reasons::kStorageFailed, "The entry comes before one that is committed");
   }
+  if (entry.sequence > store_.applied().sequence + options_.keys.slots()) {
+    return MakeError(reasons::kStorageFailed, "This replica is too far behind the entry");
+  }
   if (const auto staged = store_.Staged(entry.sequence, entry.epoch); staged.has_value()) {
     if (staged->digest == entry.digest) return absl::OkStatus();
     return MakeError(reasons::kStorageFailed, "Another entry of this sequence and epoch is here");
@@ -103,20 +169,35 @@ absl::StatusOr<std::string> Replica::OnFetch(std::uint64_t sequence,
 
 void Replica::OnView(const GroupView& view) {
   if (view.commit_point.has_value()) epoch_ = std::max(epoch_, view.commit_point->epoch);
-  applied_ = view.applied;
+  view_ = view;
+  primary_node_ = view.primary.has_value() ? view.primary->node : "";
+  NoteConfig(view);
+  // An earlier call that timed out may have been made late.
+  if (const auto told = view.applied.find(options_.node); told != view.applied.end()) {
+    told_ = std::min(told_, told->second);
+  }
+  // Another process that had the name of this node for a while may have told its own.
+  if (const auto told = view.addresses.find(options_.node);
+      told != view.addresses.end() && told->second != options_.address) {
+    has_told_address_ = false;
+  }
+  if (view.config.has_value() && view.commit_point.has_value()) {
+    proposer_.Take(*view.config, *view.commit_point);
+  }
   ServeBarriers();
   Trim(view);
-  if (proposer_.is_leading() && view.config.has_value() && !IsIn(*view.config)) {
-    Resign("this node has left the group");
-  }
+  if (proposer_.is_leading() && has_left_) Resign("this node has left the group");
   StandIfVacant(view);
-  const bool has_more =
-      view.commit_point.has_value() && view.commit_point->sequence > store_.applied().sequence;
-  if (has_more && !proposer_.is_leading()) Wake();
+  // Reads on at once, unless the next entry's bytes are nowhere now.
+  const std::uint64_t applied = store_.applied().sequence;
+  const bool has_more = view.commit_point.has_value() && view.commit_point->sequence > applied;
+  if (has_more && applied > applied_before_poll_) return Wake();
+  PollIfDue();  // Something may have changed since the poll began.
 }
 
 void Replica::StandIfVacant(const GroupView& view) {
   if (proposer_.is_leading() || standing_.is_running() || !may_serve()) return;
+  if (clock_.Now() < rests_until_) return;
   if (view.primary.has_value() || !view.config.has_value()) return;
   if (!IsIn(*view.config)) return;
   const CommitPoint point = view.commit_point.value_or(CommitPoint());
@@ -171,6 +252,7 @@ void Replica::OnStood(const EtcdTxnResult& result) {
   // A poll that was sent before would apply entries that the proposer applies.
   follower_.Abandon();
   proposer_.Begin(candidacy_);
+  membership_.Begin(candidacy_.primary);
 }
 
 void Replica::Trim(const GroupView& view) {
@@ -180,7 +262,11 @@ void Replica::Trim(const GroupView& view) {
     const auto found = view.applied.find(node);
     kept_from = std::min(kept_from, found == view.applied.end() ? 0 : found->second + 1);
   }
-  store_.Trim(kept_from);
+  // Whoever needs an entry whose slot was overwritten is seeded anew.
+  const std::uint64_t newest = view.commit_point.has_value() ? view.commit_point->sequence : 0;
+  const std::uint64_t slots = options_.keys.slots();
+  const std::uint64_t oldest_slot = newest > slots ? newest - slots + 1 : 0;
+  store_.Trim(std::min(std::max(kept_from, oldest_slot), store_.applied().sequence + 1));
 }
 
 void Replica::TellApplied() {
@@ -195,6 +281,27 @@ void Replica::TellApplied() {
             [this, applied](const absl::StatusOr<EtcdTxnResult>& result) {
               if (result.ok()) told_ = std::max(told_, applied);
             });
+}
+
+void Replica::TellAddress() {
+  if (has_told_address_ || is_telling_address_ || options_.address.empty()) return;
+  is_telling_address_ = true;
+  etcd_.Run(
+      {.compares = {},
+       .puts = {{options_.keys.node(options_.node), EncodeNode({.address = options_.address})}},
+       .reads = {}},
+      [this](const absl::StatusOr<EtcdTxnResult>& result) {
+        is_telling_address_ = false;
+        has_told_address_ = result.ok();
+      });
+}
+
+void Replica::NoteConfig(const GroupView& view) {
+  if (!view.config.has_value() || view.config->version < config_version_) return;
+  config_version_ = view.config->version;
+  // A view from before this node became a replica says nothing about whether it still is one.
+  was_in_ = was_in_ || IsIn(*view.config);
+  has_left_ = was_in_ && !IsIn(*view.config);
 }
 
 void Replica::ServeBarriers() {

@@ -16,16 +16,18 @@
 #include "core/replication/follower.h"
 #include "core/replication/group_records.h"
 #include "core/replication/lease_keeper.h"
-#include "core/replication/peers.h"
+#include "core/replication/membership.h"
 #include "core/replication/proposer.h"
 #include "core/replication/resolved_txn.h"
 #include "softlookup/etcd.h"
+#include "softlookup/peers.h"
 
 namespace softlookup {
 
 struct ReplicaOptions {
   std::string node;
   GroupKeys keys;
+  std::string address;  // HOST:PORT at which other nodes reach this one. Empty: nowhere.
   absl::Duration lease_ttl = absl::Seconds(6);
   // How long the outcome of an entry may stay unknown before the node stops leading.
   absl::Duration give_up_after = absl::Seconds(10);
@@ -46,16 +48,35 @@ class Replica {
 
   // Does what is due. Call it about ten times a second.
   void Tick();
-  // Reads etcd soon, instead of at the next poll: something has changed there.
-  void Wake() { next_poll_ = absl::InfinitePast(); }
+  // Tells etcd the address at which other nodes reach this one.
+  void Advertise(std::string address) {
+    options_.address = std::move(address);
+    has_told_address_ = false;
+  }
+  // Reads etcd now, instead of at the next poll: something has changed there. A primary knows of
+  // its own entries, and reads etcd once in a while only.
+  void Wake();
+  // Call this once EntryStore::is_ready() is true again.
+  void Resume() { follower_.Resume(); }
   // Stops leading, so that another replica can lead at once.
   void Resign(absl::string_view why);
 
+  // Stops leading, and stands for primary again only after some time, so that another replica is
+  // first. FAILED_PRECONDITION if this is not the primary, or the only replica.
+  absl::Status StepDown();
+
+  // Returns OK if this replica is the primary, and the error of Propose() otherwise.
+  absl::Status CheckPrimary() const;
   // Commits an entry. `done` gets OK once it is committed, and applied here. If
   // HasUnknownOutcome() holds for an error, the entry may be committed; otherwise it never is.
   void Propose(std::string bytes, Proposer::Done done);
   // `done` gets OK once this replica has applied all that was committed before the call.
   void Await(absl::AnyInvocable<void(absl::Status)> done);
+
+  // Makes `node` a replica of the group, or no replica. FAILED_PRECONDITION if this replica is not
+  // the primary. The other errors are those of Membership.
+  void AddReplica(const std::string& node, Membership::Done done);
+  void RemoveReplica(const std::string& node, Membership::Done done);
 
   // Another replica has this one sync an entry.
   absl::Status OnStage(const Entry& entry);
@@ -68,18 +89,33 @@ class Replica {
   bool may_serve() const { return gap().ok(); }
   // Says why the records may not be read; OK if they may.
   const absl::Status& gap() const { return follower_.gap(); }
+  // What the last view of etcd showed.
+  const GroupView& view() const { return view_; }
+  // The node that etcd last said is the primary. Empty if it said that there is none, or nothing
+  // yet.
+  const std::string& primary_node() const { return primary_node_; }
+  // Whether the configuration of the group was changed so that this node is no replica any more.
+  bool has_left() const { return has_left_; }
   // The epoch of the last term of this node; 0 if it never was the primary.
   std::uint64_t term_epoch() const { return proposer_.epoch(); }
   // The largest epoch that was seen in etcd.
   std::uint64_t epoch() const { return epoch_; }
 
  private:
+  // How long a node that has stepped down leaves the others the time to become the primary.
+  static constexpr absl::Duration kRestTime = absl::Seconds(10);
+
   struct Barrier {
     std::uint64_t sequence = 0;  // To be applied.
     absl::AnyInvocable<void(absl::Status)> done;
   };
 
+  void PollIfDue();
   void OnView(const GroupView& view);
+  void TickMembership();
+  // Returns a function that has the change read soon, and calls `done`.
+  Membership::Done ReadAfter(Membership::Done done);
+  absl::Status NotThePrimary() const;
   // Stands for primary, if the view says that there is none and that this replica has all entries.
   void StandIfVacant(const GroupView& view);
   void OnStood(const EtcdTxnResult& result);
@@ -87,10 +123,13 @@ class Replica {
   // Trims entries that all replicas have applied.
   void Trim(const GroupView& view);
   void TellApplied();
+  void TellAddress();
+  // Takes over what the view says of the configuration. The view may be old.
+  void NoteConfig(const GroupView& view);
   // Ends the calls of Await() whose entries are applied.
   void ServeBarriers();
 
-  const ReplicaOptions options_;
+  ReplicaOptions options_;
   Etcd& etcd_;
   EntryStore& store_;
   const Clock& clock_;
@@ -98,15 +137,24 @@ class Replica {
   LeaseKeeper lease_;
   Follower follower_;
   Proposer proposer_;
+  Membership membership_;
 
   absl::Time next_poll_ = absl::InfinitePast();
-  absl::Time next_told_ = absl::InfinitePast();   // When TellApplied() is due.
-  std::uint64_t told_ = 0;                        // The applied entry that etcd was told last.
-  std::uint64_t epoch_ = 0;                       // The largest that was seen in etcd.
-  std::map<std::string, std::uint64_t> applied_;  // Of the last view.
-  TermOfPrimary candidacy_;                       // What this node becomes if standing_ succeeds.
+  std::uint64_t applied_before_poll_ = 0;        // As the poll in progress, or the last one, began.
+  absl::Time next_told_ = absl::InfinitePast();  // When TellApplied() is due.
+  std::uint64_t told_ = 0;                       // The applied entry that etcd was told last.
+  std::uint64_t epoch_ = 0;                      // The largest that was seen in etcd.
+  GroupView view_;                               // The last.
+  std::string primary_node_;
+  std::uint64_t config_version_ = 0;  // The largest that was seen.
+  bool was_in_ = false;               // Whether some configuration had this node.
+  bool has_left_ = false;             // Whether the newest one has not.
+  bool has_told_address_ = false;
+  bool is_telling_address_ = false;
+  TermOfPrimary candidacy_;  // What this node becomes if standing_ succeeds.
   ResolvedTxn standing_;
-  std::optional<std::int64_t> standing_lease_;  // That of the key that standing_ puts.
+  std::optional<std::int64_t> standing_lease_;     // That of the key that standing_ puts.
+  absl::Time rests_until_ = absl::InfinitePast();  // Does not stand before.
   bool has_term_ = false;  // Whether etcd's key of the primary may have the lease of this node.
   std::vector<Barrier> barriers_;
 };

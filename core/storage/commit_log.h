@@ -43,6 +43,21 @@ class LogBatch {
 // the process alone loses no committed write.
 enum class Sync { kNo, kYes };
 
+// The stores in memory that an engine keeps of a replicated log.
+class LogReplay {
+ public:
+  virtual ~LogReplay() = default;
+
+  // Makes the changes of an entry that another replica has committed, after all changes before.
+  // The log has the changes already, and gets no others until done() is called, on any thread. An
+  // error: the stores no longer fit the log. Returns false, and does not call done(), if there is
+  // no room for the entry now.
+  virtual bool Replay(std::shared_ptr<const std::string> entry,
+                      absl::AnyInvocable<void(absl::Status)> done) = 0;
+  // Called when the log has begun to take this engine's batches.
+  virtual void OnWritable() = 0;
+};
+
 // Keeps records that outlive the process, ordered by the bytes of their keys.
 // core/storage/records.h defines what the records mean. The interface also suits a replicated log,
 // in which a batch would be one entry.
@@ -73,6 +88,16 @@ class CommitLog {
   // unknown outcome were made. No Commit() goes on then. Calls it on any thread, also before this
   // returns. Null: no call is made after this returns. Only a replicated log has unknown outcomes.
   virtual void WhenSettled(absl::AnyInvocable<void(bool is_made)> settled) {}
+
+  // The next three are for a replicated log, which other replicas change, too. Call PauseReplay()
+  // before the stores are read, and StartReplay() once they are. The log gets no entry of another
+  // replica in between.
+  virtual void PauseReplay() {}
+  // From now on, calls `replay` for the entries of other replicas, one at a time, on any thread.
+  // Null: makes no call after this returns.
+  virtual void StartReplay(LogReplay* replay) {}
+  // Returns whether Commit() can succeed now, as far as that is known.
+  virtual bool is_writable() const { return true; }
 
   // Returns true after a Commit() or work in the background has failed. After a full disk, the
   // result is false again once a Commit() that needs room has succeeded. Thread-safe.

@@ -366,6 +366,17 @@ std::string EncodeRows(const RowsRecord& record) {
   return encoder.Take();
 }
 
+std::vector<std::optional<std::uint64_t>> IdsByRow(const RowsRecord& record) {
+  std::vector<std::optional<std::uint64_t>> ids;
+  if (record.ids.empty()) return ids;
+  auto next = record.ids.begin();
+  for (std::uint32_t row = 0; row < record.row_count; ++row) {
+    const bool has_id = record.has_id.empty() || record.has_id[row];
+    ids.push_back(has_id ? std::optional<std::uint64_t>(*next++) : std::nullopt);
+  }
+  return ids;
+}
+
 absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows", kCompactedVersion));
   decoder.Get<std::uint8_t>();  // Flags.

@@ -150,6 +150,8 @@ struct RowsRecord {
 std::string EncodeRows(const RowsRecord& record);
 // `row_bytes` is the size of one row's components. The result's `components` point into `value`.
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes);
+// Returns the ids by row, or nothing if no row has one.
+std::vector<std::optional<std::uint64_t>> IdsByRow(const RowsRecord& record);
 // Returns RowsRecord::row_count alone, and reads nothing behind it.
 absl::StatusOr<std::uint32_t> ParseRowCount(absl::string_view value);
 

@@ -9,11 +9,22 @@
 #include "core/base/error.h"
 #include "core/base/limits.h"
 #include "core/base/status_macros.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/row_codec.h"
 #include "core/store/row_selection.h"
 #include "core/store/store_bytes.h"
 #include "core/store/store_memories.h"
 
 namespace softlookup {
+namespace {
+
+// The error of a recorded write that another replica cannot have made to this store.
+absl::Status DoesNotFollow(absl::string_view what) {
+  return MakeError(reasons::kDataLoss,
+                   absl::StrCat("a recorded write does not fit the store: ", what));
+}
+
+}  // namespace
 
 StoreEditor::StoreEditor(StoreConfig config)
     : state_{.blocks = GrowingBlocks(config), .config_bytes = ConfigBytes(config)},
@@ -186,6 +197,121 @@ std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(Store
   state_.config_bytes = ConfigBytes(config);
   MakeSnapshot(std::make_shared<const StoreConfig>(std::move(config)), newest()->revision() + 1);
   return newest();
+}
+
+absl::StatusOr<std::shared_ptr<const Snapshot>> StoreEditor::Replay(const RecordedWrite& write) {
+  if (write.revision != newest()->revision() + 1) {
+    return DoesNotFollow(
+        absl::StrCat("revision ", write.revision, " after ", newest()->revision()));
+  }
+  SOFTLOOKUP_RETURN_IF_ERROR(ReplayMasks(write.masks));
+  for (const RecordedWrite::Rows& rows : write.rows) {
+    SOFTLOOKUP_RETURN_IF_ERROR(ReplayRows(rows, write.memories));
+  }
+  for (const auto& [writer, state] : write.writers) writers_.Set(writer, state);
+  if (state_.blocks.row_count() != write.row_count) {
+    return DoesNotFollow(absl::StrCat(state_.blocks.row_count(), " rows instead of ",
+                                      write.row_count, " at revision ", write.revision));
+  }
+  std::shared_ptr<const StoreConfig> config = newest()->config_;
+  if (write.config) {
+    state_.config_bytes = ConfigBytes(*write.config);
+    config = std::make_shared<const StoreConfig>(*write.config);
+  }
+  MakeSnapshot(std::move(config), write.revision);
+  return newest();
+}
+
+absl::Status StoreEditor::ReplayMasks(const std::map<std::uint64_t, RecordedWrite::Masks>& masks) {
+  const StoredBlocks& blocks = newest()->stored_blocks();
+  const std::uint64_t row_count = newest()->row_count();
+  const auto block_rows = static_cast<std::uint64_t>(blocks.block_rows());
+  std::vector<std::uint64_t> deleted;
+  std::vector<std::int64_t> compacted;
+  for (const auto& [index, mask] : masks) {
+    const auto block = static_cast<std::int64_t>(index);
+    if (index >= row_count / block_rows + (row_count % block_rows != 0 ? 1 : 0)) {
+      return DoesNotFollow(absl::StrCat("a mask of block ", index, ", which has no row"));
+    }
+    const RowMask* live = blocks.LiveMaskOf(block);
+    const RowMask* kept = blocks.KeptMaskOf(block);
+    if (mask.kept && (kept == nullptr || *mask.kept != *kept)) compacted.push_back(block);
+    const std::uint64_t first = index * block_rows;
+    for (std::uint64_t position = first; position < std::min(first + block_rows, row_count);
+         ++position) {
+      const auto row = static_cast<std::int64_t>(position - first);
+      const bool was_live = live == nullptr || (*live)[row];
+      if (!was_live && mask.live[row]) {
+        return DoesNotFollow(absl::StrCat("a row that was deleted before, at ", position));
+      }
+      if (was_live && !mask.live[row]) deleted.push_back(position);
+    }
+  }
+  DeletePositions(deleted);
+  if (compacted.empty()) return absl::OkStatus();
+  // The same deleted rows were dropped there, because both have the same masks.
+  if (state_.blocks.Compact(compacted.front(), compacted.back() + 1) != compacted) {
+    return DoesNotFollow(absl::StrCat("a compaction of other blocks from ", compacted.front(),
+                                      " to ", compacted.back()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoreEditor::ReplayRows(const RecordedWrite::Rows& rows,
+                                     const std::map<std::uint64_t, std::vector<double>>& memories) {
+  const std::uint64_t begin = state_.blocks.row_count();
+  // A compaction writes records of older rows anew.
+  if (rows.first_position < begin) return absl::OkStatus();
+  const kernels::PanelShape& shape = state_.blocks.shape();
+  const auto row_bytes = static_cast<std::size_t>(shape.row_bytes());
+  if (rows.first_position != begin || rows.components.size() / row_bytes != rows.row_count ||
+      rows.components.size() % row_bytes != 0 ||
+      (!rows.ids.empty() && rows.ids.size() != rows.row_count) ||
+      (!rows.row_labels.empty() && rows.row_labels.size() != rows.row_count)) {
+    return DoesNotFollow(absl::StrCat("rows of another shape at position ", rows.first_position));
+  }
+  // The components of 16 rows may be in one piece, so they are read as the panels that they were.
+  const std::int64_t first_panel = static_cast<std::int64_t>(begin) / kernels::kPanelRows;
+  const auto end = static_cast<std::int64_t>(begin + rows.row_count);
+  PanelBuffer panels(shape, (end + kernels::kPanelRows - 1) / kernels::kPanelRows - first_panel);
+  DecodeComponents(rows.components, shape, begin, begin + rows.row_count,
+                   [&](std::int64_t panel) { return panels.panel(panel - first_panel); });
+  const auto block_rows = static_cast<std::uint64_t>(newest()->stored_blocks().block_rows());
+  kernels::PanelRowReader reader(shape);
+  std::vector<std::byte> stored(row_bytes);
+  for (std::uint64_t row = 0; row < rows.row_count; ++row) {
+    const std::uint64_t position = begin + row;
+    if (position > 0 && position % block_rows == 0) {
+      const auto before = memories.find(position / block_rows);
+      if (before == memories.end()) {
+        return DoesNotFollow(absl::StrCat("no start of the block at position ", position));
+      }
+      SOFTLOOKUP_RETURN_IF_ERROR(ReplayMemories(before->second));
+    }
+    const auto lane = static_cast<std::int64_t>(position) % kernels::kPanelRows;
+    kernels::PackRow(
+        shape,
+        panels.panel(static_cast<std::int64_t>(position) / kernels::kPanelRows - first_panel), lane,
+        stored.data());
+    NewRow added{.stored = stored.data()};
+    if (!rows.ids.empty() && rows.ids[row]) {
+      added.id = rows.ids[row];
+      live_ids_.Set(*added.id, position);
+    }
+    std::vector<std::uint32_t> labels;
+    if (!rows.row_labels.empty()) labels = Intern(rows.row_labels[row]);
+    added.labels = labels;
+    AppendRow(added, reader);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoreEditor::ReplayMemories(absl::Span<const double> memories) {
+  // The copy shares its constant parts with the memories before.
+  MemorySet restored(*state_.memories.state());
+  if (!restored.Restore(memories)) return DoesNotFollow("memories of another shape");
+  state_.memories = GrowingMemories(restored);
+  return absl::OkStatus();
 }
 
 void StoreEditor::MakeSnapshot(std::shared_ptr<const StoreConfig> config, std::uint64_t revision) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/base/matrix_view.h"
 #include "core/store/growing_blocks.h"
 #include "core/store/growing_memories.h"
+#include "core/store/recorded_write.h"
 #include "core/store/rollback_map.h"
 #include "core/store/row_tags.h"
 #include "core/store/snapshot.h"
@@ -103,6 +105,11 @@ class StoreEditor {
   // StoreUpdate can.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
+  // Makes a write that another replica has made, from its records. The store then has the same bits
+  // as there. DATA_LOSS if the write does not follow this store's newest revision: Rollback() must
+  // be called then.
+  absl::StatusOr<std::shared_ptr<const Snapshot>> Replay(const RecordedWrite& write);
+
   // Returns the last append of `writer`, or null if it never appended.
   const WriterState* FindWriter(absl::string_view writer) const { return writers_.Find(writer); }
 
@@ -147,6 +154,13 @@ class StoreEditor {
   void AppendRow(const NewRow& row, kernels::PanelRowReader& reader);
   // Returns the numbers of `labels`, new ones for new labels.
   std::vector<std::uint32_t> Intern(absl::Span<const std::string> labels);
+  // The parts of Replay().
+  absl::Status ReplayMasks(const std::map<std::uint64_t, RecordedWrite::Masks>& masks);
+  absl::Status ReplayRows(const RecordedWrite::Rows& rows,
+                          const std::map<std::uint64_t, std::vector<double>>& memories);
+  // Makes the memories those that a replica recorded before the first row of a block.
+  absl::Status ReplayMemories(absl::Span<const double> memories);
+
   // Deletes the rows at `positions`, which must ascend. All of these rows must be live. Returns the
   // indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);

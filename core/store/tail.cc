@@ -62,10 +62,15 @@ kernels::PanelRow Tail::Append(const NewRow& row, const StoreConfig& config,
                                  [this] { return std::make_shared<PanelBuffer>(shape_, 1); });
   std::byte* panel = partial.panel(0);
   const std::int64_t lane = row_count_ % kPanelRows;
-  kernels::PutRow(shape_, row.key, row.value, lane, panel);
+  if (row.stored != nullptr) {
+    kernels::UnpackRow(shape_, row.stored, lane, panel);
+  } else {
+    kernels::PutRow(shape_, row.key, row.value, lane, panel);
+  }
   // Memories and bounds take the row as it is stored. For FLOAT32 the input has the same bits and
   // is faster to read.
-  const kernels::PanelRow stored = shape_.storage == StorageType::kFloat32
+  const bool input_has_the_bits = shape_.storage == StorageType::kFloat32 && row.stored == nullptr;
+  const kernels::PanelRow stored = input_has_the_bits
                                        ? kernels::PanelRow{.key = row.key, .value = row.value}
                                        : reader.Read(panel, lane);
   bounds_.Add(stored, config);

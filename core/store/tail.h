@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_STORE_TAIL_H_
 #define SOFTLOOKUP_CORE_STORE_TAIL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,9 @@ namespace softlookup {
 struct NewRow {
   const float* key = nullptr;
   const float* value = nullptr;
+  // The row as another replica stores it: the bytes that PackRow() returns. If this is set, `key`
+  // and `value` are not used.
+  const std::byte* stored = nullptr;
   std::optional<std::uint64_t> id;
   absl::Span<const std::uint32_t> labels;  // Their numbers in the store's LabelDictionary.
 };

@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/status_macros.h"
 #include "server/admin/backup_directory.h"
+#include "server/base/seed_names.h"
 
 namespace softlookup::server {
 namespace {
@@ -37,12 +38,18 @@ bool IsOfStores(absl::string_view name) {
          absl::StartsWith(name, "MANIFEST-") || IsNumbered(name, ".sst");
 }
 
+bool IsOfSeed(absl::string_view name) {
+  return name == kSeedIncoming || name == kSeedComplete || name == kSeedOutgoing ||
+         name == kSeedAgain;
+}
+
 // Returns whether the file `name` can stand in a directory without making it somebody else's: a
-// fresh file system has it, or a start that was cut short leaves it.
+// fresh file system has it, or a start that was cut short leaves it, also one of a replica.
 bool IsOfNobody(absl::string_view name) {
-  return name == "lost+found" || name == "LOCK" || name == "LOG" || name == "IDENTITY" ||
-         absl::StartsWith(name, "LOG.old") || absl::StartsWith(name, "OPTIONS-") ||
-         absl::EndsWith(name, ".dbtmp") || IsNumbered(name, ".log");
+  return name == "lost+found" || IsOfSeed(name) || name == "LOCK" || name == "LOG" ||
+         name == "IDENTITY" || absl::StartsWith(name, "LOG.old") ||
+         absl::StartsWith(name, "OPTIONS-") || absl::EndsWith(name, ".dbtmp") ||
+         IsNumbered(name, ".log");
 }
 
 // Adds to `names` the name in `directory` that `path` leads through. If `path` does not lead into

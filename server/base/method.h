@@ -30,11 +30,15 @@ enum class Method : std::uint8_t {
   kCreateBackup,
   kListBackups,
   kRestoreStore,
+  kGetGroup,
+  kAddReplica,
+  kRemoveReplica,
+  kMovePrimary,
   kHealthCheck,
   kHealthWatch,
   kReflection,
 };
-inline constexpr std::size_t kMethodCount = 23;
+inline constexpr std::size_t kMethodCount = 27;
 
 // The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
 // identified.

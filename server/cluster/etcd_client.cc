@@ -1,13 +1,10 @@
 #include "server/cluster/etcd_client.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/event_order.h"
 
@@ -106,58 +103,6 @@ struct EtcdClient::Member {
   } leases;
 };
 
-// The calls in progress. Thread-safe.
-class EtcdClient::CallSet {
- public:
-  // Part of each call, declared before its context, and so destroyed after it. A context has a
-  // reference to its channel. The last one must not go on a thread of gRPC that runs callbacks: the
-  // last channel waits for these threads to end.
-  class Life {
-   public:
-    explicit Life(std::shared_ptr<CallSet> calls) : calls_(std::move(calls)) {
-      absl::MutexLock lock(&calls_->mutex_);
-      ++calls_->count_;
-    }
-    ~Life() {
-      absl::MutexLock lock(&calls_->mutex_);
-      --calls_->count_;
-    }
-    Life(const Life&) = delete;
-    Life& operator=(const Life&) = delete;
-
-   private:
-    const std::shared_ptr<CallSet> calls_;
-  };
-
-  // Cancels a call of kCancel at once if CancelAll() was called.
-  void Add(grpc::ClientContext& context, AtEnd at_end = AtEnd::kCancel) {
-    absl::MutexLock lock(&mutex_);
-    contexts_.emplace(&context, at_end);
-    if (cancelled_ && at_end == AtEnd::kCancel) context.TryCancel();
-  }
-  // Must be called before the context is destroyed.
-  void Remove(grpc::ClientContext& context) {
-    absl::MutexLock lock(&mutex_);
-    contexts_.erase(&context);
-  }
-  // Cancels all calls of kCancel, and waits until all calls are destroyed.
-  void CancelAll() {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-    for (const auto& [context, at_end] : contexts_) {
-      if (at_end == AtEnd::kCancel) context->TryCancel();
-    }
-    mutex_.Await(absl::Condition(
-        +[](int* count) { return *count == 0; }, &count_));
-  }
-
- private:
-  absl::Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  int count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of Life objects.
-  std::map<grpc::ClientContext*, AtEnd> contexts_ ABSL_GUARDED_BY(mutex_);
-};
-
 // A stream on which one lease is kept alive once. Deletes itself.
 class EtcdClient::KeepAliveStream final
     : public grpc::ClientBidiReactor<pb::LeaseKeepAliveRequest, pb::LeaseKeepAliveResponse> {
@@ -202,18 +147,19 @@ class EtcdClient::KeepAliveStream final
   bool has_answer_ = false;
 };
 
-// A stream that hears of the changes of one key. Deletes itself.
+// A stream that hears of the changes of a range of keys. Deletes itself.
 class EtcdClient::WatchStream final
     : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchResponse> {
  public:
   // `on_change` and `on_end` are called on gRPC's threads.
-  WatchStream(const std::string& key, std::shared_ptr<CallSet> calls,
+  WatchStream(const std::string& begin, const std::string& end, std::shared_ptr<CallSet> calls,
               absl::AnyInvocable<void()> on_change, absl::AnyInvocable<void()> on_end)
       : calls_(std::move(calls)),
         life_(calls_),
         on_change_(std::move(on_change)),
         on_end_(std::move(on_end)) {
-    request_.mutable_create_request()->set_key(key);
+    request_.mutable_create_request()->set_key(begin);
+    request_.mutable_create_request()->set_range_end(end);
   }
 
   grpc::ClientContext& context() { return context_; }
@@ -318,8 +264,9 @@ void EtcdClient::RevokeLease(std::int64_t lease) {
       [](const absl::StatusOr<bool>&) {}, AtEnd::kFinish);
 }
 
-void EtcdClient::Watch(std::string key, absl::AnyInvocable<void()> on_change) {
-  watched_key_ = std::move(key);
+void EtcdClient::Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) {
+  watched_begin_ = std::move(begin);
+  watched_end_ = std::move(end);
   on_change_ = std::move(on_change);
   Tick();
 }
@@ -331,8 +278,9 @@ void EtcdClient::Tick() {
   const auto posts = [this](void (EtcdClient::*act)()) {
     return [this, post = PosterIfAlive(), act] { post([this, act] { (this->*act)(); }); };
   };
-  auto* const stream = new WatchStream(watched_key_, calls_, posts(&EtcdClient::OnChange),
-                                       posts(&EtcdClient::OnWatchEnd));
+  auto* const stream =
+      new WatchStream(watched_begin_, watched_end_, calls_, posts(&EtcdClient::OnChange),
+                      posts(&EtcdClient::OnWatchEnd));
   Prepare(stream->context(), absl::InfiniteDuration());
   stream->Start(member().leases.watch);
 }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/cluster/call_set.h"
 #include "server/cluster/etcd/etcd.grpc.pb.h"
 #include "softlookup/etcd.h"
 
@@ -47,10 +48,10 @@ class EtcdClient final : public Etcd {
   void KeepAlive(std::int64_t lease, Callback<bool> done) override;
   void RevokeLease(std::int64_t lease) override;
 
-  // Calls `on_change` after each change of `key`, and each time when the watch was begun anew,
-  // since changes before were missed. A watch can be silent for long, so the caller must also look
-  // from time to time. Only one key can be watched.
-  void Watch(std::string key, absl::AnyInvocable<void()> on_change);
+  // Calls `on_change` after each change of a key in [begin, end), and each time when the watch was
+  // begun anew, since changes before were missed. A watch can be silent for long, so the caller
+  // must also look from time to time. Only one range can be watched.
+  void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change);
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
   // Returns the last error, if calls have failed for some seconds and none has been answered. Empty
@@ -58,12 +59,10 @@ class EtcdClient final : public Etcd {
   std::string trouble() const;
 
  private:
-  class CallSet;
+  using AtEnd = CallSet::AtEnd;
   class KeepAliveStream;
   class WatchStream;
   struct Member;
-  // What the destructor does with a call in progress.
-  enum class AtEnd : bool { kCancel, kFinish };
 
   void OnChange();
   void OnWatchEnd();
@@ -100,7 +99,7 @@ class EtcdClient final : public Etcd {
   // Calls in progress, which the destructor ends.
   const std::shared_ptr<CallSet> calls_;
 
-  std::string watched_key_;
+  std::string watched_begin_, watched_end_;
   absl::AnyInvocable<void()> on_change_;
   bool watching_ = false;
   absl::Time next_watch_ = absl::InfinitePast();

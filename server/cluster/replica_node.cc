@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 
 namespace softlookup::server {
@@ -11,19 +12,33 @@ constexpr absl::Duration kTickInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-ReplicaNode::ReplicaNode(EtcdOptions options, std::function<void(const std::string&)> on_trouble)
+ReplicaNode::ReplicaNode(EtcdOptions etcd, PeerOptions peers,
+                         std::function<void(const std::string&)> on_trouble)
     : on_trouble_(std::move(on_trouble)),
       etcd_(std::make_unique<EtcdClient>(
-          std::move(options),
+          std::move(etcd),
+          [this](absl::AnyInvocable<void()> task) { thread_.Post(std::move(task)); })),
+      peers_(std::make_unique<GrpcPeers>(
+          std::move(peers),
           [this](absl::AnyInvocable<void()> task) { thread_.Post(std::move(task)); })),
       thread_([this] { Tick(); }, kTickInterval) {}
 
-void ReplicaNode::Watch(std::string key, absl::AnyInvocable<void()> on_change) {
-  etcd_->Watch(std::move(key), std::move(on_change));
+ReplicaNode::~ReplicaNode() {
+  absl::Notification closed;
+  thread_.Post([&] {
+    Close();
+    closed.Notify();
+  });
+  closed.WaitForNotification();
+}
+
+void ReplicaNode::Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) {
+  etcd_->Watch(std::move(begin), std::move(end), std::move(on_change));
 }
 
 void ReplicaNode::Close() {
   tick_ = nullptr;
+  peers_ = nullptr;
   etcd_ = nullptr;
 }
 

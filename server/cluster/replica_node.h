@@ -7,26 +7,29 @@
 
 #include "absl/functional/any_invocable.h"
 #include "server/cluster/etcd_client.h"
+#include "server/cluster/grpc_peers.h"
 #include "server/cluster/task_thread.h"
 #include "softlookup/replication.h"
 
 namespace softlookup::server {
 
-// The thread of a replica, with its client of etcd. Calls a function when etcd has not answered for
-// some seconds, and when it answers again.
+// The thread of a replica, with its clients of etcd and of the other replicas. Calls a function
+// when etcd has not answered for some seconds, and when it answers again.
 class ReplicaNode final : public ReplicaThread {
  public:
   // `on_trouble` is called on the thread, with what is wrong, or with "" once nothing is any more.
-  ReplicaNode(EtcdOptions options, std::function<void(const std::string&)> on_trouble);
-  // Close() must have been called, unless nothing was ever posted.
-  ~ReplicaNode() override = default;
+  ReplicaNode(EtcdOptions etcd, PeerOptions peers,
+              std::function<void(const std::string&)> on_trouble);
+  // Closes, if that was not done before.
+  ~ReplicaNode() override;
 
   // As ReplicaThread says.
   void Post(absl::AnyInvocable<void()> task) override { thread_.Post(std::move(task)); }
   Etcd& etcd() override { return *etcd_; }
+  Peers& peers() override { return *peers_; }
   std::string etcd_trouble() const override { return etcd_->trouble(); }
   void SetTick(absl::AnyInvocable<void()> tick) override { tick_ = std::move(tick); }
-  void Watch(std::string key, absl::AnyInvocable<void()> on_change) override;
+  void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) override;
   void Close() override;
 
  private:
@@ -35,8 +38,10 @@ class ReplicaNode final : public ReplicaThread {
   const std::function<void(const std::string&)> on_trouble_;
   bool has_trouble_ = false;  // Whether on_trouble_() was told so last.
   absl::AnyInvocable<void()> tick_;
-  std::unique_ptr<EtcdClient> etcd_;  // Null once closed.
-  TaskThread thread_;                 // Declared last, because it uses the other members.
+  // Null once closed.
+  std::unique_ptr<EtcdClient> etcd_;
+  std::unique_ptr<GrpcPeers> peers_;
+  TaskThread thread_;  // Declared last, because it uses the other members.
 };
 
 }  // namespace softlookup::server

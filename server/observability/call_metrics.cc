@@ -25,6 +25,7 @@ constexpr std::array kRejectionReasons = {reasons::kQueueFull.name,
                                           reasons::kTooManyCalls.name,
                                           reasons::kCompactionInProgress.name,
                                           reasons::kRestoreInProgress.name,
+                                          reasons::kClusterUnavailable.name,
                                           absl::string_view("OTHER")};
 
 }  // namespace

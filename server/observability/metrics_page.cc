@@ -191,6 +191,10 @@ void AddReplication(const Replication* replication, Page& page) {
   };
   add("softlookup_replication_primary", stats.is_primary,
       "1 while this node is the primary of its group, which takes writes.");
+  add("softlookup_replication_has_primary", stats.has_primary,
+      "1 while the group of this node has a primary, as far as etcd answers this node.");
+  add("softlookup_replication_behind_entries", stats.last_entry - stats.applied_entry,
+      "Entries that the group has committed and this node has not applied.");
   add("softlookup_replication_epoch", stats.epoch,
       "The largest epoch that this node has seen; each new primary begins one.");
   add("softlookup_replication_applied_entry", stats.applied_entry,

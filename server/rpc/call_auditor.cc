@@ -36,6 +36,7 @@ void CallAuditor::Write(const char* event, const absl::Status& status, std::int6
                                    {"method", std::string(spec_.name)}};
   fields["store"] = subject.store;
   if (!subject.new_name.empty()) fields["new_name"] = subject.new_name;
+  if (!node_.empty()) fields["node"] = node_;
   fields["result"] = absl::StatusCodeToString(status.code());
   if (!status.ok()) fields["reason"] = ReasonOf(status);
   if (replaced_) fields["replaced"] = true;

@@ -51,6 +51,9 @@ class CallAuditor {
 
   // For the line of the whole call: the call has replaced the store that had the new name.
   void NoteReplacement() { replaced_.store(true, std::memory_order_relaxed); }
+  // For the line of the whole call: the call is about `node`, a replica of the group. Call this
+  // before the call is answered.
+  void NoteNode(const std::string& node) { node_ = node; }
   // For the line of the whole call: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {
     changes_.fetch_add(1, std::memory_order_relaxed);
@@ -64,6 +67,7 @@ class CallAuditor {
   LineLimiter& refusals_;
   const MethodSpec& spec_;
   const std::function<AuditSubject()> subject_;
+  std::string node_;  // Empty: the call is about none.
   std::atomic<bool> replaced_{false};
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> changed_rows_{0};

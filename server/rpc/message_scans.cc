@@ -32,6 +32,10 @@ MessageScans::MessageScans(const Limits& limits) {
         admin::v1::CreateBackupRequest::descriptor(),
         admin::v1::ListBackupsRequest::descriptor(),
         admin::v1::RestoreStoreRequest::descriptor(),
+        admin::v1::GetGroupRequest::descriptor(),
+        admin::v1::AddReplicaRequest::descriptor(),
+        admin::v1::RemoveReplicaRequest::descriptor(),
+        admin::v1::MovePrimaryRequest::descriptor(),
         grpc::health::v1::HealthCheckRequest::descriptor(),
         grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()}) {
     scans_.emplace(type, std::make_unique<MessageScan>(*type, counts));

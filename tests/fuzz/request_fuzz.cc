@@ -137,6 +137,10 @@ const std::vector<RequestType>& Types() {
       TypeOf<v1::RenameStoreRequest>(),
       TypeOf<v1::CompactStoreRequest>(),
       TypeOf<admin::v1::RestoreStoreRequest>(),
+      TypeOf<admin::v1::GetGroupRequest>(),
+      TypeOf<admin::v1::AddReplicaRequest>(),
+      TypeOf<admin::v1::RemoveReplicaRequest>(),
+      TypeOf<admin::v1::MovePrimaryRequest>(),
   };
   return *types;
 }

@@ -126,4 +126,12 @@ METHODS = {method.name: method for method in (
     Method(ADMIN_SERVICE, "RestoreStore", lambda: new(
         "RestoreStoreRequest", backup="b", store="nobody/s", name="nobody/t"),
            code=FAILED_PRECONDITION),
+    # Nor are they replicas.
+    Method(ADMIN_SERVICE, "GetGroup", lambda: new("GetGroupRequest"), code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "AddReplica", lambda: new("AddReplicaRequest", node="n"),
+           code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "RemoveReplica", lambda: new("RemoveReplicaRequest", node="n"),
+           code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "MovePrimary", lambda: new("MovePrimaryRequest"),
+           code=FAILED_PRECONDITION),
 )}

@@ -22,7 +22,8 @@ READ = {"GetStore", "ListStores", "ReadRows", "Lookup", "StreamLookup", "Attend"
         "WatchMemory"}
 WRITE = READ | {"Append", "StreamAppend", "DeleteRows", "GetWriter"}
 MANAGE = WRITE | {"CreateStore", "UpdateStore", "RenameStore", "CompactStore", "DeleteStore"}
-ADMIN = MANAGE | {"CreateBackup", "ListBackups", "RestoreStore", "reflection"}
+ADMIN = MANAGE | {"CreateBackup", "ListBackups", "RestoreStore", "GetGroup", "AddReplica",
+                  "RemoveReplica", "MovePrimary", "reflection"}
 # Who has rights in no store that a request names may still ask what names none.
 ELSEWHERE = {"ListStores", "Attend"}
 

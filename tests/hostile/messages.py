@@ -16,6 +16,10 @@ EMPTY_REQUESTS = {
     "CreateBackup": contract.FAILED_PRECONDITION,
     "ListBackups": contract.FAILED_PRECONDITION,
     "RestoreStore": contract.FAILED_PRECONDITION,
+    "GetGroup": contract.FAILED_PRECONDITION,
+    "AddReplica": contract.FAILED_PRECONDITION,
+    "RemoveReplica": contract.FAILED_PRECONDITION,
+    "MovePrimary": contract.FAILED_PRECONDITION,
 }
 
 

@@ -73,8 +73,8 @@ class BudgetedWritesTest : public ::testing::Test {
 
   std::unique_ptr<Write> Create(const std::string& name) {
     return MakeCreateStore(
-        stores_, ++number_, {.name = name, .key_dim = kDim, .value_dim = kDim}, [](auto) {}, 10,
-        [](auto) {});
+        stores_, ++number_, /*replay_count=*/0, {.name = name, .key_dim = kDim, .value_dim = kDim},
+        [](auto) {}, 10, [](auto) {});
   }
   std::unique_ptr<Write> Append(std::int64_t rows, std::uint64_t first_id = 0) {
     RowsToAppend append{.keys = NormalFloats(rows * kDim, 1),

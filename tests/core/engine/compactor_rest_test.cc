@@ -54,7 +54,8 @@ std::vector<absl::Duration> RestsBetweenRuns(absl::Duration run_time) {
     write->Answer(absl::OkStatus());
   };
   write_now(MakeCreateStore(
-      stores, 1, {.name = "s", .key_dim = 1, .value_dim = 1}, [](auto task) { task(); },
+      stores, 1, /*replay_count=*/0, {.name = "s", .key_dim = 1, .value_dim = 1},
+      [](auto task) { task(); },
       /*store_count_max=*/1, [](auto) {}));
   const std::shared_ptr<Store> store = *stores.table.Find("store", "s");
   // The last row opens block 40, which is not full and keeps its rows.

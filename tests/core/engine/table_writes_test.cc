@@ -26,7 +26,8 @@ class TableWritesTest : public ::testing::Test {
 
   void Create(const std::string& name) {
     const std::unique_ptr<Write> create = MakeCreateStore(
-        stores_, ++number_, {.name = name, .key_dim = 1, .value_dim = 1}, [](auto task) { task(); },
+        stores_, ++number_, /*replay_count=*/0, {.name = name, .key_dim = 1, .value_dim = 1},
+        [](auto task) { task(); },
         /*store_count_max=*/2, [](auto) {});
     ASSERT_THAT(create->Stage(nullptr), IsOk());
     create->Publish();
@@ -198,7 +199,8 @@ TEST_F(TableWritesTest, AnAddedStoreCountsTheBytesThatWereReservedForIt) {
   stores_.compaction_queue.Open();
   const auto add = [&](std::optional<ByteBudget::Reserved>& reserved) {
     reserved.emplace(stores_.budget, bytes);
-    return MakeAddStore(stores_, store, reserved, /*store_count_max=*/2, [](auto) {});
+    return MakeAddStore(stores_, store, /*replay_count=*/0, reserved, /*store_count_max=*/2,
+                        [](auto) {});
   };
   {
     std::optional<ByteBudget::Reserved> reserved;

@@ -17,6 +17,7 @@
 #include "core/replication/replica.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/simulated_etcd.h"
+#include "tests/core/replication/simulated_store.h"
 
 namespace softlookup::testing {
 namespace {
@@ -29,73 +30,6 @@ constexpr absl::Duration kHealedTime = absl::Seconds(60);
 constexpr absl::Duration kQuietTime = absl::Seconds(30);  // At the end nobody proposes.
 
 std::string NodeName(int node) { return std::string(1, static_cast<char>('a' + node)); }
-
-// A disk, which outlives the processes of its node.
-class SimulatedStore final : public EntryStore {
- public:
-  using OnApply = std::function<void(const Entry&)>;
-
-  SimulatedStore(EventLoop& loop, OnApply on_apply) : loop_(loop), on_apply_(std::move(on_apply)) {}
-
-  absl::Status Stage(const Entry& entry) override {
-    staged_[{entry.sequence, entry.epoch}] = entry;
-    return absl::OkStatus();
-  }
-  std::optional<Entry> Staged(std::uint64_t sequence, std::uint64_t epoch) const override {
-    const auto found = staged_.find({sequence, epoch});
-    return found == staged_.end() ? std::nullopt : std::optional(found->second);
-  }
-  absl::StatusOr<Entry> Find(std::uint64_t sequence, const EntryDigest& digest) const override {
-    for (auto at = staged_.lower_bound({sequence, 0});
-         at != staged_.end() && at->first.first == sequence; ++at) {
-      if (at->second.digest == digest) return at->second;
-    }
-    return absl::NotFoundError("no such entry");
-  }
-  absl::Status Apply(const Entry& entry) override {
-    on_apply_(entry);
-    SOFTLOOKUP_CHECK(entry.sequence == applied_.size() + 1) << "entry " << entry.sequence;
-    applied_.push_back({.sequence = entry.sequence, .digest = entry.digest});
-    return absl::OkStatus();
-  }
-  absl::Status Sync() override {
-    synced_ = applied_.size();
-    return absl::OkStatus();
-  }
-  void Trim(std::uint64_t sequence) override {
-    staged_.erase(staged_.begin(), staged_.lower_bound({sequence, 0}));
-  }
-  AppliedEntry applied() const override {
-    return applied_.empty() ? AppliedEntry() : applied_.back();
-  }
-
-  // Loses some of what was not synced.
-  void LosePower() {
-    const auto lost = static_cast<std::int64_t>(applied_.size() - synced_);
-    applied_.resize(applied_.size() - static_cast<std::size_t>(loop_.Below(lost + 1)));
-    synced_ = applied_.size();
-  }
-  // Gets the records of another replica, which it has synced. Keeps its own staged entries: a
-  // primary may count on them.
-  void SeedFrom(SimulatedStore& other) {
-    static_cast<void>(other.Sync());
-    applied_ = other.applied_;
-    staged_.insert(other.staged_.begin(), other.staged_.end());
-    synced_ = applied_.size();
-  }
-  // Whether a power cut leaves the entry here, staged or applied.
-  bool Keeps(std::uint64_t sequence, const EntryDigest& digest) const {
-    if (Find(sequence, digest).ok()) return true;
-    return sequence <= synced_ && applied_[sequence - 1].digest == digest;
-  }
-
- private:
-  EventLoop& loop_;
-  const OnApply on_apply_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Entry> staged_;  // By sequence and epoch.
-  std::vector<AppliedEntry> applied_;                                // From sequence 1.
-  std::size_t synced_ = 0;  // How many of `applied_` outlive a power cut.
-};
 
 class World {
  public:
@@ -133,8 +67,12 @@ class World {
   void Propose(Replica& replica);
   void DisturbOften();
   void ChangeConfigOften();
+  // Has the primary add or remove a replica.
+  void AskForAChange(Replica& primary);
   void OnEtcdChange();
   void OnApply(int node, const Entry& entry);
+  // Sometimes has readers of a follower wait for the entry that it has applied.
+  void ShowLater(int node);
   void OnOutcome(const std::string& bytes, const absl::Status& status);
   void Heal();
   void CheckEnd();
@@ -263,6 +201,7 @@ void World::Start(int node) {
   Process& process = processes_[node];
   process.etcd = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
   process.network = std::make_unique<Network>(*this, node);
+  stores_[node]->set_ready(true);
   process.replica = std::make_unique<Replica>(ReplicaOptions{.node = NodeName(node), .keys = keys_},
                                               *process.etcd, *process.network, *stores_[node],
                                               loop_, [this] { return absl::StrCat(++nonces_); });
@@ -361,6 +300,15 @@ void World::DisturbOften() {
 
 void World::ChangeConfigOften() {
   if (!disturbed_) return;
+  if (loop_.Happens(0.5)) {
+    for (const Process& process : processes_) {
+      if (process.replica != nullptr && process.replica->is_primary())
+        AskForAChange(*process.replica);
+    }
+    loop_.After(loop_.Between(absl::Seconds(5), absl::Seconds(15)),
+                [this] { ChangeConfigOften(); });
+    return;
+  }
   const int left_out = static_cast<int>(loop_.Below(kNodes));
   std::vector<std::string> replicas;
   for (int node = 0; node < kNodes; ++node) {
@@ -369,12 +317,28 @@ void World::ChangeConfigOften() {
   // A change that is not over is left alone: its transaction may still be made.
   change_etcd_ = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
   change_ = std::make_unique<ConfigChange>(keys_, *change_etcd_);
-  change_->Start(std::move(replicas), kCopies, absl::StrCat(++nonces_),
-                 [this](const absl::Status& status) { report_.config_changes += status.ok(); });
+  change_->Start(
+      [replicas](const GroupConfig&) {
+        return GroupConfig{.copies = kCopies, .replicas = replicas};
+      },
+      /*primary=*/"", absl::StrCat(++nonces_),
+      [this](const absl::Status& status) { report_.config_changes += status.ok(); });
   for (int second = 1; second < 5; ++second) {
     loop_.After(absl::Seconds(second), [this] { change_->Tick(); });
   }
   loop_.After(loop_.Between(absl::Seconds(5), absl::Seconds(15)), [this] { ChangeConfigOften(); });
+}
+
+void World::AskForAChange(Replica& primary) {
+  if (!primary.view().config.has_value()) return;
+  const std::vector<std::string>& replicas = primary.view().config->replicas;
+  const auto done = [this](const absl::Status& status) { report_.config_changes += status.ok(); };
+  if (replicas.size() > kCopies && loop_.Happens(0.5)) {
+    const auto index = static_cast<std::size_t>(loop_.Below(static_cast<int>(replicas.size())));
+    primary.RemoveReplica(replicas[index], done);
+  } else {
+    primary.AddReplica(NodeName(static_cast<int>(loop_.Below(kNodes))), done);
+  }
 }
 
 void World::OnEtcdChange() {
@@ -402,7 +366,7 @@ void World::OnEtcdChange() {
   const auto copies = std::ranges::count_if(config->replicas, [&](const std::string& node) {
     return stores_[node[0] - 'a']->Keeps(slot->sequence, slot->digest);
   });
-  if (static_cast<std::uint64_t>(copies) < kCopies) {
+  if (static_cast<std::uint64_t>(copies) < config->copies) {
     Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
   }
 }
@@ -418,6 +382,21 @@ void World::OnApply(int node, const Entry& entry) {
   if (DigestOf(entry.previous, entry.epoch, entry.bytes) != entry.digest)
     Violation("bytes of another digest");
   bytes_of_[entry.digest] = entry.bytes;
+  if (!processes_[node].replica->is_primary()) ShowLater(node);
+}
+
+void World::ShowLater(int node) {
+  if (!stores_[node]->is_ready()) {
+    Violation(absl::StrCat(NodeName(node), " applies an entry before readers have the last one"));
+  }
+  if (!loop_.Happens(0.2)) return;
+  stores_[node]->set_ready(false);
+  loop_.After(loop_.Between(absl::Milliseconds(1), absl::Seconds(2)),
+              [=, this, incarnation = incarnations_[node]] {
+                if (incarnation != incarnations_[node]) return;
+                stores_[node]->set_ready(true);
+                if (processes_[node].replica != nullptr) processes_[node].replica->Resume();
+              });
 }
 
 void World::OnOutcome(const std::string& bytes, const absl::Status& status) {

@@ -61,7 +61,7 @@ class WaitingClient {
     Do([&] { client_->RevokeLease(lease); });
   }
   void Watch(const std::string& key, absl::AnyInvocable<void()> on_change) {
-    Do([&] { client_->Watch(key, std::move(on_change)); });
+    Do([&] { client_->Watch(key, key + '\0', std::move(on_change)); });
   }
   std::optional<std::string> Value(const std::string& key) {
     return RunUntilAnswered({.compares = {}, .puts = {}, .reads = {key}}).values[0];

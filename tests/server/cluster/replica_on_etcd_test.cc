@@ -78,7 +78,8 @@ class Node {
       replica_ = std::make_unique<Replica>(
           ReplicaOptions{.node = name_, .keys = GroupKeys("c", "g")}, *etcd_, peers_, store_,
           Clock::Steady(), [this] { return absl::StrCat(name_, ++nonces_); });
-      etcd_->Watch(GroupKeys("c", "g").commit_point(), [this] { replica_->Wake(); });
+      etcd_->Watch(GroupKeys("c", "g").watched_begin(), GroupKeys("c", "g").watched_end(),
+                   [this] { replica_->Wake(); });
     });
   }
   // Makes no calls from now on. All nodes must end before one of them is destroyed.

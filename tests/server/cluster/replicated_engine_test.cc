@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
-#include "server/cluster/replica_node.h"
+#include "tests/server/cluster/replica_process.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/etcd_members.h"
 #include "tests/testing/status_matchers.h"
@@ -26,88 +26,17 @@ using testing::EtcdMembers;
 using testing::IsOk;
 using testing::StatusIs;
 
-class NoObserver final : public LoadObserver {
- public:
-  void OnDamage(const absl::Status& damage) override { ADD_FAILURE() << damage; }
-  void OnDiskKept(const absl::Status& why) override { ADD_FAILURE() << why; }
-};
-
-// A process that runs one replica.
-class Process {
- public:
-  // Does not wait for anything.
-  Process(const EtcdMembers& members, const std::string& directory)
-      : node_({.endpoints = members.endpoints(), .credentials = grpc::InsecureChannelCredentials()},
-              [](const std::string&) {}) {
-    absl::StatusOr<ReplicatedEngine> opened =
-        OpenReplicated({.thread_count = 1}, directory,
-                       {.name = {.cluster = "c", .group = "g", .node = "n"},
-                        .on_failure = [this](const absl::Status&) { failed_.Notify(); }},
-                       node_);
-    EXPECT_THAT(opened.status(), IsOk());
-    replica_ = *std::move(opened);
-  }
-
-  // Waits until this replica is the primary, or can never be.
-  absl::Status AwaitPrimary() {
-    while (true) {
-      const absl::Status status = replica_.replication->AwaitPrimary(absl::Seconds(1));
-      if (!absl::IsDeadlineExceeded(status)) return status;
-    }
-  }
-  void Load() {
-    EXPECT_THAT(AwaitPrimary(), IsOk());
-    NoObserver observer;
-    EXPECT_THAT(replica_.engine->Load(observer), IsOk());
-  }
-  void AwaitFailure() { failed_.WaitForNotification(); }
-
-  Engine& engine() { return *replica_.engine; }
-  const Replication& replication() const { return *replica_.replication; }
-
-  // Appends a row of the writer "w", whose value is `sequence`.
-  absl::StatusOr<AppendResult> Append(std::uint64_t sequence) {
-    const float value = static_cast<float>(sequence);
-    const MatrixView view{&value, 1, 1};
-    return AppendAndWait(
-        engine(),
-        {.store = "s", .keys = view, .values = view, .writer = "w", .sequence = sequence});
-  }
-  // Appends it again and again until it is acknowledged, as clients of writers do.
-  void AppendPatiently(std::uint64_t sequence) {
-    while (!Append(sequence).ok()) ASSERT_THAT(AwaitPrimary(), IsOk());
-  }
-  std::vector<float> Values() {
-    absl::StatusOr<std::unique_ptr<RowReader>> reader = engine().ReadRows("s", {});
-    EXPECT_THAT(reader.status(), IsOk());
-    std::vector<float> values;
-    for (const Row& row : (*reader)->Next(/*count_max=*/10'000)) values.push_back(row.value[0]);
-    return values;
-  }
-
- private:
-  absl::Notification failed_;
-  ReplicaNode node_;
-  ReplicatedEngine replica_;
-};
-
-std::vector<float> UpTo(std::uint64_t last) {
-  std::vector<float> values;
-  for (std::uint64_t i = 1; i <= last; ++i) values.push_back(static_cast<float>(i));
-  return values;
-}
-
 class ReplicatedEngineTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Process> Start(const std::string& directory) {
-    return std::make_unique<Process>(members_, directory);
+  std::unique_ptr<ReplicaProcess> Start(const std::string& directory) {
+    return std::make_unique<ReplicaProcess>(members_, directory);
   }
-  std::unique_ptr<Process> StartAndLoad() {
-    std::unique_ptr<Process> process = Start(directory_);
+  std::unique_ptr<ReplicaProcess> StartAndLoad() {
+    std::unique_ptr<ReplicaProcess> process = Start(directory_);
     process->Load();
     return process;
   }
-  void CreateStore(Process& process) {
+  void CreateStore(ReplicaProcess& process) {
     ASSERT_THAT(process.engine().CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}).status(),
                 IsOk());
   }
@@ -118,7 +47,7 @@ class ReplicatedEngineTest : public ::testing::Test {
 };
 
 TEST_F(ReplicatedEngineTest, WritesAreThereAfterAStartWhichBeginsAnEpoch) {
-  std::unique_ptr<Process> process = StartAndLoad();
+  std::unique_ptr<ReplicaProcess> process = StartAndLoad();
   EXPECT_EQ(process->replication().stats().epoch, 1u);
   CreateStore(*process);
   process->AppendPatiently(1);
@@ -145,7 +74,7 @@ TEST_F(ReplicatedEngineTest, StoresOfADirectoryThatWasNoReplicasStay) {
                 IsOk());
     ASSERT_THAT(AppendAndWait(**engine, {.store = "s", .keys = view, .values = view}), IsOk());
   }
-  std::unique_ptr<Process> process = StartAndLoad();
+  std::unique_ptr<ReplicaProcess> process = StartAndLoad();
   EXPECT_EQ(process->Values(), UpTo(1));
   process->AppendPatiently(2);
   process = nullptr;
@@ -157,22 +86,22 @@ TEST_F(ReplicatedEngineTest, StoresOfADirectoryThatWasNoReplicasStay) {
 // Two processes that begin with the same data: what one of them has written, the other can never
 // overwrite.
 TEST_F(ReplicatedEngineTest, OfTwoCopiesOfADirectoryOnlyOneGoesOn) {
-  std::unique_ptr<Process> process = StartAndLoad();
+  std::unique_ptr<ReplicaProcess> process = StartAndLoad();
   CreateStore(*process);
   process->AppendPatiently(1);
   const std::string copy = parent_.path() + "/copy";
   ASSERT_THAT(process->engine().CopyTo(copy), IsOk());
   process->AppendPatiently(2);
-  const std::unique_ptr<Process> second = Start(copy);
+  const std::unique_ptr<ReplicaProcess> second = Start(copy);
   second->AwaitFailure();
-  EXPECT_THAT(second->AwaitPrimary(),
+  EXPECT_THAT(second->AwaitReady(),
               StatusIs(absl::StatusCode::kUnavailable, "etcd says that node n has entry 3"));
   process->AppendPatiently(3);
   EXPECT_EQ(process->Values(), UpTo(3));
 }
 
 TEST_F(ReplicatedEngineTest, AWriteThatEtcdDoesNotAnswerIsSettledWhenItAnswersAgain) {
-  std::unique_ptr<Process> process = StartAndLoad();
+  std::unique_ptr<ReplicaProcess> process = StartAndLoad();
   CreateStore(*process);
   process->AppendPatiently(1);
   members_.Freeze(0);
@@ -194,13 +123,13 @@ TEST_F(ReplicatedEngineTest, AWriteThatEtcdDoesNotAnswerIsSettledWhenItAnswersAg
 }
 
 TEST_F(ReplicatedEngineTest, AWriteThatNeverReachedEtcdIsNotMadeUntilItIsSentAgain) {
-  std::unique_ptr<Process> process = StartAndLoad();
+  std::unique_ptr<ReplicaProcess> process = StartAndLoad();
   CreateStore(*process);
   process->AppendPatiently(1);
   members_.Kill(0);
   EXPECT_TRUE(HasUnknownOutcome(process->Append(2).status()));
   members_.Start(0);
-  EXPECT_THAT(process->AwaitPrimary(), IsOk());
+  EXPECT_THAT(process->AwaitReady(), IsOk());
   process->AppendPatiently(3);
   EXPECT_EQ(process->Values(), (std::vector<float>{1, 3}));
   process = nullptr;
@@ -210,13 +139,13 @@ TEST_F(ReplicatedEngineTest, AWriteThatNeverReachedEtcdIsNotMadeUntilItIsSentAga
 // Like a volume that was lost, and like an etcd that was.
 TEST_F(ReplicatedEngineTest, ADirectoryAndAnEtcdThatDoNotFitAreRefused) {
   {
-    std::unique_ptr<Process> process = StartAndLoad();
+    std::unique_ptr<ReplicaProcess> process = StartAndLoad();
     CreateStore(*process);
   }
-  EXPECT_THAT(Start(parent_.path() + "/new")->AwaitPrimary(),
+  EXPECT_THAT(Start(parent_.path() + "/new")->AwaitReady(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "lost or replaced"));
   const EtcdMembers new_etcd(1);
-  EXPECT_THAT(Process(new_etcd, directory_).AwaitPrimary(),
+  EXPECT_THAT(ReplicaProcess(new_etcd, directory_).AwaitReady(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "etcd has lost its data"));
   EXPECT_THAT(StartAndLoad()->engine().GetStore("s").status(), IsOk());
 }
@@ -224,7 +153,7 @@ TEST_F(ReplicatedEngineTest, ADirectoryAndAnEtcdThatDoNotFitAreRefused) {
 TEST(ReplicatedEngineOnThreeMembersTest, EachRowIsThereOnceWhileMembersAreKilledAndStopped) {
   const testing::TemporaryDirectory parent;
   EtcdMembers members(3);
-  auto process = std::make_unique<Process>(members, parent.path() + "/data");
+  auto process = std::make_unique<ReplicaProcess>(members, parent.path() + "/data");
   process->Load();
   ASSERT_THAT(process->engine().CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}).status(),
               IsOk());
@@ -243,7 +172,7 @@ TEST(ReplicatedEngineOnThreeMembersTest, EachRowIsThereOnceWhileMembersAreKilled
   }
   EXPECT_EQ(process->Values(), UpTo(rows));
   process = nullptr;
-  process = std::make_unique<Process>(members, parent.path() + "/data");
+  process = std::make_unique<ReplicaProcess>(members, parent.path() + "/data");
   process->Load();
   EXPECT_EQ(process->Values(), UpTo(rows));
 }

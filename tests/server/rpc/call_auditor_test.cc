@@ -75,6 +75,17 @@ TEST_F(CallAuditorTest, EveryAnswerOfTheAdminServiceLeavesALine) {
   EXPECT_THAT(Events(), ElementsAre("admin", "admin"));
 }
 
+TEST_F(CallAuditorTest, ANodeThatTheCallIsAboutIsNamed) {
+  CallAuditor auditor = AuditorOf(Method::kAddReplica);
+  auditor.NoteNode("n2");
+  auditor.Answer(absl::OkStatus());
+  AuditorOf(Method::kMovePrimary).Answer(absl::OkStatus());
+  const std::vector<nlohmann::json> lines = Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].at("node"), "n2");
+  EXPECT_FALSE(lines[1].contains("node"));
+}
+
 TEST_F(CallAuditorTest, ACallThatOnlyReadsLeavesNone) {
   AuditorOf(Method::kLookup).Answer(absl::OkStatus());
   AuditorOf(Method::kGetStore).Answer(Failure());

@@ -29,14 +29,14 @@ namespace softlookup {
 // Says when the client sends a failed call again.
 //
 // Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
-// ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
-// request has `writer` and `sequence`, because the server then applies it exactly once.
+// ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups, GetGroup and Health. Append is
+// safe if the request has `writer` and `sequence`, because the server then applies it exactly once.
 // CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows, CreateBackup,
-// RestoreStore and any other Append are sent once, unless the server refuses them because it is
-// still reading its stores (LOADING). If the answer is lost, such a call may or may not have taken
-// effect. ReadRows and WatchMemory are sent once, because only their caller knows
-// after which row or memory to go on. An AppendStream with a writer is bounded by its own
-// outage_max instead of attempts_max.
+// RestoreStore, AddReplica, RemoveReplica, MovePrimary and any other Append are sent once, unless
+// the server refuses them because it is still reading its stores (LOADING). If the answer is lost,
+// such a call may or may not have taken effect. ReadRows and WatchMemory are sent once, because
+// only their caller knows after which row or memory to go on. An AppendStream with a writer is
+// bounded by its own outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
@@ -309,6 +309,25 @@ class Client {
   // while the server restores a store.
   absl::StatusOr<v1::Store> RestoreStore(std::string_view backup, std::string_view store,
                                          std::string_view name = {}, const CallOptions& call = {});
+
+  // Returns the group of replicas of which the server is one, as the server has read it from etcd
+  // within some seconds. FailedPrecondition with the reason NO_CLUSTER if it is no replica.
+  absl::StatusOr<admin::v1::Group> GetGroup(const CallOptions& call = {});
+
+  // The next three change the group, and return it as it is then. The server must be the primary of
+  // the group. Each is sent once: if the answer is lost, GetGroup() tells whether the change was
+  // made. FailedPrecondition with the reason GROUP_UNCHANGED if the group cannot be changed so, or
+  // the server is not the primary; the message says why. Unavailable with the reason
+  // CLUSTER_UNAVAILABLE if etcd does not answer: the change may have been made.
+
+  // Makes `node` a replica, which must then be started. OK if it is one already.
+  absl::StatusOr<admin::v1::Group> AddReplica(std::string_view node, const CallOptions& call = {});
+  // Makes `node`, which must not be the primary, no replica. OK if it is none.
+  absl::StatusOr<admin::v1::Group> RemoveReplica(std::string_view node,
+                                                 const CallOptions& call = {});
+  // Has the server step down, so that another replica becomes the primary. Waits for that for some
+  // seconds. The `primary` of the result is empty if no replica has become the primary by then.
+  absl::StatusOr<admin::v1::Group> MovePrimary(const CallOptions& call = {});
 
   // Returns whether the server takes calls. If `service` is not empty, returns whether this one
   // gRPC service does, such as "softlookup.v1.SoftLookup". NotFound if the server has no service of
