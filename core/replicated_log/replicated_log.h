@@ -142,7 +142,7 @@ class ReplicatedLog final : public CommitLog, public Replication {
   std::string address_;        // Of this replica, for others. Empty: not known yet.
   bool is_awaiting_ = false;   // Whether AwaitCaughtUp() has no answer yet.
   bool is_caught_up_ = false;  // Whether it had a good one.
-  bool must_replay_ = false;    // Whether the stores are read, or being read.
+  bool must_replay_ = false;   // Whether the stores are read, or being read.
   // An entry of another replica that the stores do not have yet.
   std::shared_ptr<const std::string> to_replay_;
   bool is_replaying_ = false;  // Whether the stores have taken it.

@@ -60,8 +60,7 @@ void Membership::Tick(const GroupConfig& config, std::uint64_t committed,
   if (config.copies >= majority || now < next_raise_ || is_trying_) return;
   const auto nearly_all = std::ranges::count_if(config.replicas, [&](const std::string& node) {
     const auto found = applied.find(node);
-    return found != applied.end() && found->second > 0 &&
-           found->second + kRaiseWithin >= committed;
+    return found != applied.end() && found->second > 0 && found->second + kRaiseWithin >= committed;
   });
   if (static_cast<std::uint64_t>(nearly_all) < majority) return;
   next_raise_ = now + raise_interval_;
