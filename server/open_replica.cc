@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "core/base/status_macros.h"
@@ -60,11 +61,13 @@ absl::StatusOr<PeerPem> PemOfPeers(const Flags& flags) {
   // An empty authority would let everybody in.
   const absl::Status checked =
       CheckTlsConfig({.certificate = pem.certificate, .private_key = pem.key, .client_ca = pem.ca});
-  if (pem.ca.empty() || !checked.ok()) {
+  if (pem.ca.empty()) return absl::InvalidArgumentError("--cluster-ca: the file is empty");
+  if (!checked.ok()) {
+    // The same check is made of the files for clients.
     return absl::InvalidArgumentError(
-        absl::StrCat("--cluster-ca ", flags.cluster_ca, ", --cluster-certificate ",
-                     flags.cluster_certificate, ", --cluster-key ", flags.cluster_key, ": ",
-                     checked.ok() ? "there is no authority" : checked.message()));
+        absl::StrReplaceAll(checked.message(), {{"--tls-client-ca", "--cluster-ca"},
+                                                {"--tls-certificate", "--cluster-certificate"},
+                                                {"--tls-key", "--cluster-key"}}));
   }
   return pem;
 }
