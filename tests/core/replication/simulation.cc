@@ -391,7 +391,8 @@ void World::ShowLater(int node) {
   }
   if (!loop_.Happens(0.2)) return;
   stores_[node]->set_ready(false);
-  loop_.After(loop_.Between(absl::Milliseconds(1), absl::Seconds(2)),
+  loop_.After(loop_.Between(absl::Milliseconds(1),
+                            absl::Seconds(disturbed_ && loop_.Happens(0.2) ? 20 : 2)),
               [=, this, incarnation = incarnations_[node]] {
                 if (incarnation != incarnations_[node]) return;
                 stores_[node]->set_ready(true);

@@ -79,7 +79,7 @@ MUTANTS = [
     Mutant("replicas are changed without a new commit point", CORE / "config_change.cc",
            "point.nonce = nonce_;", ""),
     Mutant("a primary counts copies on nodes that have left", CORE / "proposer.cc",
-           "std::erase_if(holders_, [&](const std::string& node) { return !is_replica(node); });", ""),
+           "std::erase_if(holders_, [&](const std::string& node) { return !IsReplica(node); });", ""),
     Mutant("a candidate takes its own election for that of another", CORE / "replica.cc",
            "if (!result.succeeded && result.values[0] != EncodePrimary(candidacy_.primary)) return Wake();",
            "if (!result.succeeded) return Wake();"),
