@@ -7,35 +7,23 @@
 #include <set>
 #include <system_error>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "core/base/status_macros.h"
 #include "server/admin/backup_directory.h"
-#include "server/base/seed_names.h"
+#include "server/base/data_files.h"
 
 namespace softlookup::server {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The file through which the engine finds all other files of a data directory.
-constexpr char kRootName[] = "CURRENT";
-
-// Returns whether `name` is a number and then `suffix`, as the names of the engine's files are.
-bool IsNumbered(absl::string_view name, absl::string_view suffix) {
-  return absl::ConsumeSuffix(&name, suffix) && !name.empty() &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
-}
-
 // Returns whether the file `name` shows that stores were kept in its directory. A damaged data
 // directory may lack some of these files. The others still show what it is.
 bool IsOfStores(absl::string_view name) {
-  return name == kRootName || name == "SYNCED" || name == "RESERVE" ||
-         absl::StartsWith(name, "MANIFEST-") || IsNumbered(name, ".sst");
+  return name == kRootFile || name == "SYNCED" || name == "RESERVE" ||
+         absl::StartsWith(name, "MANIFEST-") || IsNumberedFile(name, ".sst");
 }
 
 bool IsOfSeed(absl::string_view name) {
@@ -49,7 +37,7 @@ bool IsOfNobody(absl::string_view name) {
   return name == "lost+found" || IsOfSeed(name) || name == "LOCK" || name == "LOG" ||
          name == "IDENTITY" || absl::StartsWith(name, "LOG.old") ||
          absl::StartsWith(name, "OPTIONS-") || absl::EndsWith(name, ".dbtmp") ||
-         IsNumbered(name, ".log");
+         IsNumberedFile(name, ".log");
 }
 
 // Adds to `names` the name in `directory` that `path` leads through. If `path` does not lead into
@@ -114,7 +102,7 @@ absl::Status OthersError(const std::string& directory, const std::set<std::strin
   for (const std::string& name : others) {
     const std::string child = PathIn(directory, name);
     // A partial backup, whose name begins with a dot, has the root of a data directory, too.
-    if (name[0] == '.' || IsBackup(child) || !Exists(PathIn(child, kRootName))) continue;
+    if (name[0] == '.' || IsBackup(child) || !Exists(PathIn(child, kRootFile))) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(is_none, "Did you mean --data-dir ", child,
                      "? A new data directory takes an empty or new directory"));
@@ -143,8 +131,9 @@ absl::StatusOr<DataDirectoryState> InspectDataDirectory(const std::string& direc
   }
   if (!others.empty()) return OthersError(directory, others);
   // If only files of the write-ahead log are left, the engine says what is wrong.
-  const bool has_log = std::any_of(
-      names.begin(), names.end(), [](const std::string& name) { return IsNumbered(name, ".log"); });
+  const bool has_log = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return IsNumberedFile(name, ".log");
+  });
   return has_log ? DataDirectoryState::kExisting : DataDirectoryState::kNew;
 }
 

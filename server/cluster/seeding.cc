@@ -13,17 +13,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/status_macros.h"
+#include "server/base/data_files.h"
 #include "server/base/file_descriptor.h"
-#include "server/base/seed_names.h"
 #include "server/cluster/fetch_seed.h"
 
 namespace softlookup::server {
@@ -39,8 +38,6 @@ constexpr absl::Duration kRestMin = absl::Milliseconds(200);
 constexpr absl::Duration kRestMax = absl::Seconds(30);
 constexpr absl::Duration kWaitingLineInterval = absl::Seconds(5);
 
-// The file through which the engine finds all other files of a directory.
-constexpr char kRootName[] = "CURRENT";
 constexpr char kLockName[] = "LOCK";
 
 absl::Status DiskError(const fs::path& path, const std::error_code& error) {
@@ -51,9 +48,8 @@ absl::Status DiskError(const fs::path& path) {
 }
 
 absl::Status SyncDirectory(const fs::path& directory) {
-  const FileDescriptor descriptor(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() < 0 || fsync(descriptor.get()) != 0) return DiskError(directory);
-  return absl::OkStatus();
+  const std::error_code error = SyncPath(directory);
+  return error ? DiskError(directory, error) : absl::OkStatus();
 }
 
 bool Exists(const fs::path& path) {
@@ -61,17 +57,10 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// Returns whether `name` is a number and then `suffix`.
-bool IsNumbered(absl::string_view name, absl::string_view suffix) {
-  return absl::ConsumeSuffix(&name, suffix) && !name.empty() &&
-         std::ranges::all_of(
-             name, [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
-}
-
 // Whether a file of this name has records, or shows that there were some.
 bool IsOfRecords(absl::string_view name) {
-  return name == kRootName || name == "SYNCED" || IsNumbered(name, ".sst") ||
-         IsNumbered(name, ".log") || absl::StartsWith(name, "MANIFEST-");
+  return name == kRootFile || name == "SYNCED" || IsNumberedFile(name, ".sst") ||
+         IsNumberedFile(name, ".log") || absl::StartsWith(name, "MANIFEST-");
 }
 
 // Whether the engine makes files of this name.
@@ -124,7 +113,7 @@ class SeededDirectory {
   }
   // Removes the records, the root first.
   absl::Status RemoveRecords() const {
-    SOFTLOOKUP_RETURN_IF_ERROR(Remove(data_ / kRootName));
+    SOFTLOOKUP_RETURN_IF_ERROR(Remove(data_ / kRootFile));
     SOFTLOOKUP_RETURN_IF_ERROR(SyncDirectory(data_));
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(data_));
     for (const fs::path& file : files) {
@@ -148,18 +137,18 @@ class SeededDirectory {
   // Moves the files of a complete seed up, the root last. So a start that is cut short goes on.
   absl::Status Install() const {
     if (!Exists(complete_)) return absl::OkStatus();
-    if (Exists(complete_ / kRootName)) {
-      if (Exists(data_ / kRootName)) {
+    if (Exists(complete_ / kRootFile)) {
+      if (Exists(data_ / kRootFile)) {
         return absl::FailedPreconditionError(absl::StrCat(
             data_.string(), " has records that were made after ", complete_.string(),
             ", a copy of those of another replica, had arrived; remove the wrong ones"));
       }
       SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesIn(complete_));
       for (const fs::path& file : files) {
-        if (file.filename() != kRootName) SOFTLOOKUP_RETURN_IF_ERROR(MoveUp(file));
+        if (file.filename() != kRootFile) SOFTLOOKUP_RETURN_IF_ERROR(MoveUp(file));
       }
       SOFTLOOKUP_RETURN_IF_ERROR(SyncDirectory(data_));
-      SOFTLOOKUP_RETURN_IF_ERROR(MoveUp(complete_ / kRootName));
+      SOFTLOOKUP_RETURN_IF_ERROR(MoveUp(complete_ / kRootFile));
       SOFTLOOKUP_RETURN_IF_ERROR(SyncDirectory(data_));
     }
     return Remove(complete_);

@@ -16,7 +16,7 @@ struct ReplicatedEngine {
 };
 
 // Opens the directory as Engine::Open() does, as that of a replica. Call Engine::Load() once
-// AwaitPrimary() has returned OK. From then on a write is made once etcd has named it as the next
+// AwaitReady() has returned OK. From then on a write is made once etcd has named it as the next
 // of the group, which it does for the primary alone. Other writes are refused with STORAGE_FAILED.
 // A write whose outcome is unknown after 10 s gets STORAGE_FAILED, too, and the message says so.
 // Lookups go on without etcd.
