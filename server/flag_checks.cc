@@ -1,7 +1,5 @@
 #include "server/flag_checks.h"
 
-#include <arpa/inet.h>
-
 #include <cmath>
 #include <filesystem>
 #include <system_error>
@@ -10,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/flag_text.h"
+#include "server/base/host_port.h"
 
 namespace softlookup::server {
 namespace {
@@ -32,14 +30,29 @@ std::string DirectoryOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// Whether `host` is an address of 127.0.0.0/8, and no name that only begins like one.
-bool IsLoopbackIpv4(const std::string& host) {
-  in_addr address;
-  return inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127.");
-}
-
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || IsLoopbackIpv4(host);
+// Returns an error if the flags of clusters are neither those of a node nor those of a router.
+std::optional<std::string> UnclearRole(const Flags& flags, bool is_ephemeral, bool sets_data_dir) {
+  if (flags.cluster_etcd.empty()) return std::nullopt;
+  if (!flags.router) {
+    if (flags.group.empty() || flags.node.empty()) {
+      return "--cluster-etcd takes --group and --node for a node that keeps stores, or --router";
+    }
+    if (flags.cluster_ca.empty() || !flags.cluster_listen.empty()) return std::nullopt;
+    return "--cluster-ca takes --cluster-listen or --router";
+  }
+  const std::pair<const char*, bool> nodes_flags[] = {
+      {"--group", !flags.group.empty()},
+      {"--node", !flags.node.empty()},
+      {"--founder", !flags.founder.empty()},
+      {"--cluster-listen", !flags.cluster_listen.empty()},
+      {"--data-dir", sets_data_dir},
+      {"--ephemeral", is_ephemeral},
+      {"--backup-dir", !flags.backup_dir.empty()},
+      {"--verify", flags.verify}};
+  for (const auto& [flag, is_set] : nodes_flags) {
+    if (is_set) return absl::StrCat("--router keeps no stores, so it excludes ", flag);
+  }
+  return std::nullopt;
 }
 
 // Returns an error if other machines could speak for another node.
@@ -107,6 +120,10 @@ std::optional<std::string> NonFiniteFlag(const Flags& flags) {
 }
 
 std::optional<std::string> FlagConflict(const Flags& flags, bool is_ephemeral, bool sets_data_dir) {
+  if (std::optional<std::string> error = UnclearRole(flags, is_ephemeral, sets_data_dir)) {
+    return error;
+  }
+  if (flags.router) return UnsafeEtcd(flags);
   if (is_ephemeral) {
     if (sets_data_dir) return "--ephemeral and --data-dir exclude each other";
     if (!flags.cluster_etcd.empty()) {

@@ -15,11 +15,11 @@
 #include "client/cli/byte_size.h"
 #include "client/cli/help_formatter.h"
 #include "server/base/cluster_name.h"
+#include "server/base/host_port.h"
 #include "server/base/version.h"
 #include "server/flag_checks.h"
 #include "server/flag_environment.h"
 #include "server/flag_errors.h"
-#include "server/flag_text.h"
 
 namespace softlookup::server {
 namespace {
@@ -190,12 +190,23 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
   certificate->needs(private_key);
   private_key->needs(certificate);
   const auto add_name = [&](const char* flag, std::string& value, const char* what) {
-    etcd->needs(app.add_option(flag, value, what)->group("Cluster")->transform(name)->needs(etcd));
+    return app.add_option(flag, value, what)->group("Cluster")->transform(name)->needs(etcd);
   };
-  add_name("--cluster", flags.cluster, "Name of the cluster, which may share its etcd with others");
+  etcd->needs(add_name("--cluster", flags.cluster,
+                       "Name of the cluster, which may share its etcd with others"));
+  app.add_flag("--router", flags.router,
+               "Keep no stores, and pass all calls on to the nodes of the cluster")
+      ->group("Cluster")
+      ->needs(etcd);
   add_name("--group", flags.group, "Name of the group of servers with the same data");
   add_name("--node", flags.node,
            "Name of this server in its group; for one data directory alone, also after it is lost");
+  app.add_option(
+         "--founder", flags.founder,
+         "Node that founds the group; others with an empty directory wait to be added to it")
+      ->group("Cluster")
+      ->transform(name)
+      ->needs(etcd);
   const CLI::Validator address(
       [](std::string& value) {
         ValidateAddress(value);
@@ -204,7 +215,7 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
       "HOST:PORT");
   CLI::Option* listen =
       app.add_option("--cluster-listen", flags.cluster_listen,
-                     "Address on which the other nodes of the group reach this one")
+                     "Address on which other nodes of the group, and routers, reach this one")
           ->group("Cluster")
           ->transform(address)
           ->needs(etcd);
@@ -215,12 +226,13 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
       ->needs(listen);
   CLI::Option* node_ca =
       file("--cluster-ca", flags.cluster_ca,
-           "PEM file of the authority of all nodes' certificates, and of no others");
-  CLI::Option* node_certificate = file("--cluster-certificate", flags.cluster_certificate,
-                                       "PEM file of this node's certificate, with its chain");
+           "PEM file of the authority of all nodes' and routers' certificates, and of no others");
+  CLI::Option* node_certificate =
+      file("--cluster-certificate", flags.cluster_certificate,
+           "PEM file of this node's or router's certificate, with its chain");
   CLI::Option* node_key = file("--cluster-key", flags.cluster_key,
                                "PEM file of the private key of --cluster-certificate");
-  node_ca->needs(listen)->needs(node_certificate)->needs(node_key);
+  node_ca->needs(etcd)->needs(node_certificate)->needs(node_key);
   node_certificate->needs(node_ca);
   node_key->needs(node_ca);
 }

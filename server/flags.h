@@ -50,8 +50,10 @@ struct Flags {
   std::string tls_key;          // Path of the private key. Set if and only if tls_certificate is.
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
-  // Members of etcd as HOST:PORT, with commas between them. Empty: the server is no replica, and
-  // the other flags of clusters are empty, too.
+  // Whether the process passes calls on to the nodes of a cluster, and keeps no stores.
+  bool router = false;
+  // Members of etcd as HOST:PORT, with commas between them. Empty: the server is neither a
+  // replica nor a router, and the other flags of clusters are empty, too.
   std::string cluster_etcd;
   std::string cluster_etcd_ca;  // Path of a PEM file. Empty: etcd is spoken to in plaintext.
   std::string cluster_etcd_certificate;  // Path of a PEM file. Empty: this server shows none.
@@ -59,6 +61,7 @@ struct Flags {
   std::string cluster;
   std::string group;
   std::string node;
+  std::string founder;         // Node that may found the group. Empty: any.
   std::string cluster_listen;  // HOST:PORT for other nodes. Empty: none can reach this one.
   std::string advertise;       // HOST:PORT that other nodes are told. Empty: cluster_listen.
   // Paths of PEM files, for the links between nodes. All three are set, or none: plaintext.

@@ -8,10 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cli/terminal_width.h"
 #include "server/admin/verify.h"
@@ -20,23 +17,46 @@
 #include "server/flags.h"
 #include "server/observability/line_format.h"
 #include "server/observability/server_log.h"
+#include "server/process_lines.h"
+#include "server/router.h"
 #include "server/server.h"
 
 namespace {
 
-// What the server log says of a SIGHUP: which files the server has read again, and what it has not.
-std::string ReloadLine(const softlookup::server::Flags& flags) {
-  std::vector<std::string> done;
-  if (!flags.tls_certificate.empty()) done.push_back("looked at the certificates for changes");
-  if (!flags.auth.empty()) done.push_back("looked at the auth file for changes");
-  if (!flags.audit_log.empty()) done.push_back("opened the audit log anew");
-  return absl::StrCat(
-      "SIGHUP: ",
-      done.empty() ? "there are no certificates, no auth file and no audit log to read again"
-                   : absl::StrJoin(done, ", "),
-      flags.config.empty() ? "; flags are read"
-                           : absl::StrCat("; flags and --config ", flags.config, " are read"),
-      " at the start only");
+bool HasFailed(const softlookup::server::Server& server) { return server.has_failed(); }
+bool HasFailed(const softlookup::server::Router&) { return false; }
+
+// Runs a server or a router until a signal ends it. Returns the exit code.
+template <typename Process>
+int Run(const softlookup::server::Flags& flags, const sigset_t& signals) {
+  auto process = Process::Start(flags, softlookup::server::IsStopRequested);
+  if (absl::IsCancelled(process.status())) {
+    spdlog::info("{}", std::string(process.status().message()));
+    return 0;
+  }
+  if (!process.ok()) {
+    std::cerr << "softlookup-server: " << process.status().message() << "\n";
+    return 1;
+  }
+  spdlog::info("softlookup-server {} serves gRPC on {} {}, HTTP on {}, {}",
+               softlookup::server::VersionText(), (*process)->grpc_address(),
+               flags.tls_certificate.empty() ? "without TLS" : "with TLS",
+               (*process)->http_address(), softlookup::server::PlaceOfStores(flags));
+  std::printf("softlookup-server ready grpc=%s http=%s\n", (*process)->grpc_address().c_str(),
+              (*process)->http_address().c_str());
+  std::fflush(stdout);
+
+  int signal = 0;
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    (*process)->Reload();
+    spdlog::info("{}", softlookup::server::ReloadLine(flags));
+  }
+  spdlog::info("signal {}: takes no new calls, lets running ones end", signal);
+  (*process)->Stop(absl::Seconds(flags.shutdown_grace_seconds));
+  const bool has_failed = HasFailed(**process);
+  process->reset();
+  spdlog::info("stopped");
+  return has_failed ? 1 : 0;
 }
 
 }  // namespace
@@ -58,34 +78,5 @@ int main(int argc, char** argv) {
   SetUpServerLog(LineFormatOf(flags.log_format), flags.log_level);
   for (const std::string& warning : flags.warnings) spdlog::warn("{}", warning);
 
-  auto server = Server::Start(flags, IsStopRequested);
-  if (absl::IsCancelled(server.status())) {
-    spdlog::info("{}", std::string(server.status().message()));
-    return 0;
-  }
-  if (!server.ok()) {
-    std::cerr << "softlookup-server: " << server.status().message() << "\n";
-    return 1;
-  }
-  spdlog::info(
-      "softlookup-server {} serves gRPC on {} {}, HTTP on {}, scans with {} threads, keeps "
-      "everything in {}",
-      VersionText(), (*server)->grpc_address(),
-      flags.tls_certificate.empty() ? "without TLS" : "with TLS", (*server)->http_address(),
-      flags.threads, flags.data_dir.empty() ? "memory" : flags.data_dir);
-  std::printf("softlookup-server ready grpc=%s http=%s\n", (*server)->grpc_address().c_str(),
-              (*server)->http_address().c_str());
-  std::fflush(stdout);
-
-  int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
-    (*server)->Reload();
-    spdlog::info("{}", ReloadLine(flags));
-  }
-  spdlog::info("signal {}: takes no new calls, lets running ones end", signal);
-  (*server)->Stop(absl::Seconds(flags.shutdown_grace_seconds));
-  const bool has_failed = (*server)->has_failed();
-  server->reset();
-  spdlog::info("stopped");
-  return has_failed ? 1 : 0;
+  return flags.router ? Run<Router>(flags, signals) : Run<Server>(flags, signals);
 }

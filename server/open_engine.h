@@ -9,6 +9,7 @@
 #include "server/cluster/peer_server.h"
 #include "server/flags.h"
 #include "server/rpc/grpc_port.h"
+#include "server/rpc/router_calls.h"
 #include "softlookup/engine.h"
 #include "softlookup/engine_observer.h"
 #include "softlookup/replication.h"
@@ -23,6 +24,8 @@ struct OpenedEngine {
   // Null: other replicas cannot reach this one.
   std::unique_ptr<GrpcPort> peer_port;
   std::unique_ptr<PeerServer> peer_server;
+  // Null if `peer_server` is. Destroyed before it.
+  std::unique_ptr<RouterCalls> router_calls;
 };
 
 // Opens the engine that `flags` ask for. Its stores are not loaded. A replica that has no records,

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_OPEN_REPLICA_H_
 #define SOFTLOOKUP_SERVER_OPEN_REPLICA_H_
 
+#include <cstddef>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -11,13 +12,12 @@
 
 namespace softlookup::server {
 
+// Connections that nodes and routers may have to a node at the same time.
+inline constexpr std::size_t kPeerConnectionsMax = 256;
+
 // Opens the engine of a server with --cluster-etcd, as OpenEngine() says.
 absl::StatusOr<OpenedEngine> OpenReplica(const Flags& flags, const EngineOptions& options,
                                          const std::function<bool()>& should_stop);
-
-// Checks the files that `flags` name for the links to etcd and to the other replicas.
-// INVALID_ARGUMENT says what is wrong.
-absl::Status CheckReplicaFiles(const Flags& flags);
 
 }  // namespace softlookup::server
 

@@ -8,6 +8,7 @@
 #include "server/admin/cluster_methods.h"
 #include "server/rpc/call.h"
 #include "server/rpc/health.h"
+#include "server/rpc/routed_metadata.h"
 #include "server/rpc/rpc.h"
 #include "softlookup/engine.h"
 
@@ -29,7 +30,7 @@ class Service {
 
   // Begins to serve a new call. Ends it at once, with UNKNOWN_METHOD or the error of
   // CallGate::Admit(), if it cannot be served.
-  void Begin(Rpc& rpc);
+  void Begin(Rpc& rpc, CallOrigin origin);
 
  private:
   void Serve(std::unique_ptr<Call> call);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -76,6 +77,15 @@ absl::string_view Fault(absl::string_view address) {
   return HostPortFault(address);
 }
 
+// The error for `address`, with which `fault` is wrong. `where` follows the quoted address.
+absl::Status AddressError(absl::string_view address, absl::string_view where,
+                          absl::string_view fault) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the server address \"", absl::CHexEscape(address), "\"", where, ": ", fault,
+      "; an address is HOST:PORT or [IPV6]:PORT, or a name of gRPC that begins with dns:, unix:, "
+      "ipv4: or ipv6:"));
+}
+
 }  // namespace
 
 std::string_view AddressFault(std::string_view address) {
@@ -84,13 +94,29 @@ std::string_view AddressFault(std::string_view address) {
 }
 
 absl::Status CheckAddress(std::string_view address) {
-  const absl::string_view fault = Fault(absl::string_view(address.data(), address.size()));
-  if (fault.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the server address \"", absl::CHexEscape(absl::string_view(address.data(), address.size())),
-      "\": ", fault,
-      "; an address is HOST:PORT or [IPV6]:PORT, or a name of gRPC that begins with dns:, unix:, "
-      "ipv4: or ipv6:"));
+  const absl::string_view text(address.data(), address.size());
+  const absl::string_view fault = Fault(text);
+  return fault.empty() ? absl::OkStatus() : AddressError(text, "", fault);
+}
+
+std::vector<std::string> SplitServers(std::string_view servers) {
+  const absl::string_view text(servers.data(), servers.size());
+  for (const absl::string_view scheme : {"unix:", "ipv4:", "ipv6:"}) {
+    if (absl::StartsWith(text, scheme)) return {std::string(text)};
+  }
+  return absl::StrSplit(text, ',');
+}
+
+absl::Status CheckServers(std::string_view servers) {
+  const std::vector<std::string> addresses = SplitServers(servers);
+  if (addresses.size() == 1) return CheckAddress(servers);
+  for (const std::string& address : addresses) {
+    const absl::string_view fault = Fault(address);
+    if (fault.empty()) continue;
+    const absl::string_view text(servers.data(), servers.size());
+    return AddressError(address, absl::StrCat(" in \"", absl::CHexEscape(text), "\""), fault);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace softlookup::client_internal

@@ -1,7 +1,9 @@
 #ifndef SOFTLOOKUP_CLIENT_CPP_ADDRESS_H_
 #define SOFTLOOKUP_CLIENT_CPP_ADDRESS_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -18,6 +20,14 @@ absl::Status CheckAddress(std::string_view address);
 
 // Returns what CheckAddress() says is wrong with `address`. Empty if nothing is.
 std::string_view AddressFault(std::string_view address);
+
+// Splits the text that names a client's servers: addresses with commas between them. A text that
+// begins with unix:, ipv4: or ipv6: is one address, because these names of gRPC can have commas.
+std::vector<std::string> SplitServers(std::string_view servers);
+
+// OK if CheckAddress() takes each address in `servers`. Otherwise its error for the first other
+// one, which also quotes `servers` if they are several.
+absl::Status CheckServers(std::string_view servers);
 
 }  // namespace softlookup::client_internal
 

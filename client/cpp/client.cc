@@ -1,6 +1,5 @@
 #include "softlookup/client.h"
 
-#include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -18,7 +16,6 @@
 #include "client/cpp/append_text.h"
 #include "client/cpp/bearer_token.h"
 #include "client/cpp/cancel_scope.h"
-#include "client/cpp/channel.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health.h"
 #include "client/cpp/matrix_field.h"
@@ -26,6 +23,7 @@
 #include "client/cpp/query_weights.h"
 #include "client/cpp/resuming_pipeline.h"
 #include "client/cpp/retry.h"
+#include "client/cpp/servers.h"
 #include "client/cpp/status_macros.h"
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "softlookup/error_details.h"
@@ -36,14 +34,12 @@ namespace {
 
 using client_internal::BearerToken;
 using client_internal::Repeat;
+using client_internal::Server;
+using client_internal::Servers;
 using AdminStub = admin::v1::Admin::Stub;
 
-// Longest wait between two attempts to connect. Short, because a server that restarts is back
-// soon, and because an attempt costs almost nothing.
-constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
-
 absl::Status Validate(std::string_view address, const ClientOptions& options) {
-  CLIENT_RETURN_IF_ERROR(client_internal::CheckAddress(address));
+  CLIENT_RETURN_IF_ERROR(client_internal::CheckServers(address));
   if (options.deadline <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("ClientOptions::deadline must be positive");
   }
@@ -85,37 +81,6 @@ absl::Status Validate(const AppendStreamOptions& options) {
 // The least that AttentionOptions.max_error counts as.
 constexpr double kExactness = 1e-5;
 
-int Milliseconds(absl::Duration duration) {
-  const absl::Duration most = absl::Milliseconds(std::numeric_limits<int>::max());
-  return static_cast<int>(absl::ToInt64Milliseconds(std::min(duration, most)));
-}
-
-std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const ClientOptions& options) {
-  grpc::ChannelArguments arguments;
-  // Clients of one process would otherwise share a connection, and its limit on calls.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_interval));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
-  arguments.SetInt(
-      GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
-      std::max(100, Milliseconds(std::min(options.retry.backoff_max, kReconnectBackoffMax))));
-  return client_internal::OpenChannel(std::string(address), options.credentials,
-                                      options.message_bytes_max, arguments);
-}
-
-// Passes every message of a server stream to `take`. If `take` returns false, cancels the stream
-// and returns OK.
-template <typename Message>
-absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message>* stream,
-                        const std::function<bool(const Message&)>& take) {
-  Message message;
-  bool go_on = true;
-  while (go_on && stream->Read(&message)) go_on = take(message);
-  if (!go_on) context->TryCancel();
-  const grpc::Status status = stream->Finish();
-  return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
-}
-
 // Returns Internal if the lists in `response` do not have the sizes that `queries` queries need, or
 // if a weight is not finite. Without the check of sizes, callers could index past the end of a
 // list. They index `stats` and `weights` by query and head, and use one index for all lists of a
@@ -147,28 +112,25 @@ class Client::Impl {
   Impl(std::string_view address, const ClientOptions& options)
       : options_(options),
         token_(options.credentials.token),
-        channel_(OpenChannel(address, options)),
-        stub_(v1::SoftLookup::NewStub(channel_)),
-        admin_stub_(admin::v1::Admin::NewStub(channel_)) {}
+        servers_(std::make_shared<Servers>(client_internal::OpenChannels(address, options))) {}
 
-  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  const std::shared_ptr<v1::SoftLookup::Stub>& stub() const { return stub_; }
+  const std::shared_ptr<Servers>& servers() const { return servers_; }
   const BearerToken& token() const { return token_; }
 
   // Runs `attempt`, and retries it if `repeat` allows that. Adds the token to each attempt's
   // context. `name` is the call's. A deadline that passes here gets name and deadline in its
   // message, because gRPC's says neither.
   absl::Status Call(absl::string_view name, Repeat repeat, const CallOptions& call,
-                    absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
+                    client_internal::Attempt attempt) const {
     const absl::Duration deadline = call.deadline.value_or(options_.deadline);
     if (deadline <= absl::ZeroDuration()) {
       return absl::InvalidArgumentError(absl::StrCat(name, ": the deadline must be positive"));
     }
     absl::Status status =
-        client_internal::CallWithRetries(*channel_, options_.retry, repeat, absl::Now() + deadline,
-                                         [&](grpc::ClientContext* context) {
+        client_internal::CallWithRetries(*servers_, options_.retry, repeat, absl::Now() + deadline,
+                                         [&](const Server& server, grpc::ClientContext* context) {
                                            token_.AddTo(context);
-                                           return attempt(context);
+                                           return attempt(server, context);
                                          });
     if (!absl::IsDeadlineExceeded(status) || !ErrorReason(status).empty()) return status;
     return client_internal::AppendText(
@@ -184,25 +146,44 @@ class Client::Impl {
     Response response;
     // A request is named after its method: GetStoreRequest.
     const absl::string_view name = absl::StripSuffix(Request::descriptor()->name(), "Request");
-    CLIENT_RETURN_IF_ERROR(Call(name, repeat, call, [&](grpc::ClientContext* context) {
-      Stub* const stub = std::get<Stub*>(std::tuple(stub_.get(), admin_stub_.get()));
-      return (stub->*method)(context, request, &response);
-    }));
+    CLIENT_RETURN_IF_ERROR(
+        Call(name, repeat, call, [&](const Server& server, grpc::ClientContext* context) {
+          Stub* const stub =
+              std::get<Stub*>(std::tuple(server.stub.get(), server.admin_stub.get()));
+          return (stub->*method)(context, request, &response);
+        }));
     return response;
   }
 
-  // Prepares `context` for a server stream, which is never retried. InfiniteDuration sets no
-  // deadline.
-  void PrepareStream(absl::Duration deadline, grpc::ClientContext* context) const {
-    token_.AddTo(context);
-    if (deadline == absl::InfiniteDuration()) return;
-    context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  // Makes a call of `method`, a method of a server stream, which is never retried. Passes every
+  // message to `take`. If `take` returns false, cancels the stream and returns OK. InfiniteDuration
+  // sets no deadline.
+  template <typename Request, typename Message>
+  absl::Status ReadStream(std::unique_ptr<grpc::ClientReader<Message>> (
+                              v1::SoftLookup::Stub::*method)(grpc::ClientContext*, const Request&),
+                          const Request& request, absl::Duration deadline, Canceller* canceller,
+                          const std::function<bool(const Message&)>& take) const {
+    const absl::Time end = absl::Now() + deadline;
+    grpc::ClientContext context;
+    token_.AddTo(&context);
+    if (deadline != absl::InfiniteDuration()) context.set_deadline(absl::ToChronoTime(end));
+    const client_internal::CancelScope scope(canceller, context);
+    const Server& server = servers_->Connect(end);
+    const auto stream = (server.stub.get()->*method)(&context, request);
+    Message message;
+    bool go_on = true;
+    while (go_on && stream->Read(&message)) go_on = take(message);
+    if (!go_on) context.TryCancel();
+    absl::Status status = client_internal::FromGrpcStatus(stream->Finish());
+    if (!go_on) return absl::OkStatus();
+    servers_->NoteFailure(server, status);
+    return status;
   }
 
   // Returns what an append stream with a writer needs for its calls.
   client_internal::ResumingPipeline::Peer PeerOf(std::string_view store,
                                                  absl::Time deadline) const {
-    return {.stub = stub_,
+    return {.servers = servers_,
             .token = token_,
             .store = std::string(store),
             .retry = options_.retry,
@@ -213,9 +194,7 @@ class Client::Impl {
  private:
   const ClientOptions options_;
   const BearerToken token_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::shared_ptr<v1::SoftLookup::Stub> stub_;
-  const std::unique_ptr<admin::v1::Admin::Stub> admin_stub_;
+  const std::shared_ptr<Servers> servers_;
 };
 
 using Stub = v1::SoftLookup::Stub;
@@ -319,7 +298,7 @@ absl::StatusOr<AppendStream> Client::OpenAppendStream(std::string_view store,
   CLIENT_RETURN_IF_ERROR(Validate(options));
   if (options.writer.empty()) {
     return AppendStream(std::make_unique<client_internal::OneConnectionPipeline>(
-        impl_->stub(), impl_->token(), std::string(store), options));
+        impl_->servers(), impl_->token(), std::string(store), options));
   }
   const absl::Time deadline = absl::Now() + options.deadline;
   CallOptions call;
@@ -353,11 +332,7 @@ absl::Status Client::ReadRows(std::string_view store, const v1::RowFilter& filte
     request.mutable_read_mask()->mutable_paths()->Assign(options.read_mask.begin(),
                                                          options.read_mask.end());
   }
-  grpc::ClientContext context;
-  impl_->PrepareStream(options.deadline, &context);
-  const client_internal::CancelScope scope(options.canceller, context);
-  const auto stream = impl_->stub()->ReadRows(&context, request);
-  return ReadStream(&context, stream.get(), page);
+  return impl_->ReadStream(&Stub::ReadRows, request, options.deadline, options.canceller, page);
 }
 
 absl::StatusOr<v1::DeleteRowsResponse> Client::DeleteRows(std::string_view store,
@@ -382,6 +357,7 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
   request.set_source(options.source);
   request.set_memory(options.memory);
   request.set_min_revision(options.min_revision);
+  request.set_linearizable(options.linearizable);
   CLIENT_ASSIGN_OR_RETURN(v1::LookupResponse response,
                           impl_->Call(&Stub::Lookup, request, Repeat::kSafe, call));
   CLIENT_RETURN_IF_ERROR(CheckAnswer(response, queries.rows, options.attention));
@@ -429,11 +405,8 @@ absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
   request.set_store(std::string(store));
   request.set_name(std::string(name));
   request.set_min_interval_ms(static_cast<std::uint32_t>(interval_ms));
-  grpc::ClientContext context;
-  impl_->PrepareStream(options.deadline, &context);
-  const client_internal::CancelScope scope(options.canceller, context);
-  const auto stream = impl_->stub()->WatchMemory(&context, request);
-  return ReadStream(&context, stream.get(), changed);
+  return impl_->ReadStream(&Stub::WatchMemory, request, options.deadline, options.canceller,
+                           changed);
 }
 
 absl::StatusOr<admin::v1::Backup> Client::CreateBackup(std::string_view name,
@@ -488,9 +461,9 @@ absl::StatusOr<admin::v1::Group> Client::MovePrimary(const CallOptions& call) {
 
 absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {
   ServingStatus serving = ServingStatus::kUnknown;
-  CLIENT_RETURN_IF_ERROR(
-      impl_->Call("Health", Repeat::kSafe, call, [&](grpc::ClientContext* context) {
-        return client_internal::CheckHealth(impl_->channel(), context, service, &serving);
+  CLIENT_RETURN_IF_ERROR(impl_->Call(
+      "Health", Repeat::kSafe, call, [&](const Server& server, grpc::ClientContext* context) {
+        return client_internal::CheckHealth(server.channel, context, service, &serving);
       }));
   return serving;
 }

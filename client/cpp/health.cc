@@ -38,7 +38,7 @@ bool ParseStatus(grpc::ByteBuffer* message, ServingStatus* serving) {
 
 }  // namespace
 
-grpc::Status CheckHealth(const std::shared_ptr<grpc::Channel>& channel,
+grpc::Status CheckHealth(const std::shared_ptr<grpc::ChannelInterface>& channel,
                          grpc::ClientContext* context, std::string_view service,
                          ServingStatus* serving) {
   std::string bytes;

@@ -17,7 +17,7 @@ namespace softlookup::client_internal {
 //
 // Needs no generated code for the request and the answer, because a distribution's gRPC may lack
 // it. Each message has one field, which is written or read as an unknown field.
-grpc::Status CheckHealth(const std::shared_ptr<grpc::Channel>& channel,
+grpc::Status CheckHealth(const std::shared_ptr<grpc::ChannelInterface>& channel,
                          grpc::ClientContext* context, std::string_view service,
                          ServingStatus* serving);
 

@@ -20,12 +20,13 @@ grpc::ClientContext* Prepared(grpc::ClientContext* context, const BearerToken& t
 
 }  // namespace
 
-OneConnectionPipeline::OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub,
+OneConnectionPipeline::OneConnectionPipeline(std::shared_ptr<Servers> servers,
                                              const BearerToken& token, std::string store,
                                              const AppendStreamOptions& options)
     : AppendPipeline(options),
-      stub_(std::move(stub)),
-      stream_(stub_->StreamAppend(Prepared(&context_, token, options.deadline))),
+      servers_(std::move(servers)),
+      server_(servers_->Connect(absl::Now() + options.deadline)),
+      stream_(server_.stub->StreamAppend(Prepared(&context_, token, options.deadline))),
       store_(std::move(store)),
       reader_([this] { ReadAcknowledgements(); }) {}
 
@@ -68,6 +69,7 @@ bool OneConnectionPipeline::MayProceed(std::int64_t bytes) const {
 void OneConnectionPipeline::End() {
   reader_.join();
   absl::Status status = FromGrpcStatus(stream_->Finish());
+  servers_->NoteFailure(server_, status);
   absl::MutexLock lock(&mutex_);
   if (status.ok() && !(writes_done_ && unacknowledged_.empty())) status = EndedEarly();
   if (!status.ok()) status = WithProgress(status, acknowledged_);

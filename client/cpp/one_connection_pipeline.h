@@ -15,7 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/append_pipeline.h"
 #include "client/cpp/bearer_token.h"
-#include "softlookup/v1/soft_lookup.grpc.pb.h"
+#include "client/cpp/servers.h"
+#include "softlookup/v1/row.pb.h"
 
 namespace softlookup::client_internal {
 
@@ -26,7 +27,7 @@ namespace softlookup::client_internal {
 // write to it, at the same time.
 class OneConnectionPipeline final : public AppendPipeline {
  public:
-  OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub, const BearerToken& token,
+  OneConnectionPipeline(std::shared_ptr<Servers> servers, const BearerToken& token,
                         std::string store, const AppendStreamOptions& options);
   ~OneConnectionPipeline() override;
 
@@ -48,7 +49,8 @@ class OneConnectionPipeline final : public AppendPipeline {
   // call is over or cancelled, or after WritesDone(). Otherwise End() may never return.
   void End();
 
-  const std::shared_ptr<v1::SoftLookup::Stub> stub_;
+  const std::shared_ptr<Servers> servers_;
+  const Server& server_;  // The one of servers_ that takes the call.
   grpc::ClientContext context_;
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>> stream_;
 

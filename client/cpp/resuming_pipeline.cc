@@ -16,6 +16,9 @@
 namespace softlookup::client_internal {
 namespace {
 
+// Longest time after which a wait for several servers sees that the stream is cancelled.
+constexpr absl::Duration kCancelWait = absl::Milliseconds(100);
+
 // Whether the call of `context` ended with `status` for lack of a connection, and waiting for one
 // may help.
 bool IsUnreachable(const absl::Status& status, const grpc::ClientContext& context) {
@@ -86,11 +89,15 @@ void ResumingPipeline::Run() {
   while (AwaitWork()) {
     // If the connection broke while all was acknowledged, an outage begins with the next request.
     if (step != Step::kStream && outage_.begin == absl::InfiniteFuture()) BeginOutage();
+    if (step == Step::kAskAgain) AwaitServer();
+    const Server& server = peer_.servers->Connect(AskDeadline());
     grpc::ClientContext context;
     peer_.token.AddTo(&context);
     SetCall(&context);
-    absl::Status status = step == Step::kStream ? Stream(&context) : Reposition(step, &context);
+    absl::Status status =
+        step == Step::kStream ? Stream(server, &context) : Reposition(step, server, &context);
     SetCall(nullptr);
+    peer_.servers->NoteFailure(server, status);
     if (step == Step::kAsk && IsUnreachable(status, context)) {
       ReportOutage(status);
       step = Step::kAskAgain;
@@ -124,13 +131,13 @@ bool ResumingPipeline::AwaitWork() {
   return !cancelled_ && !queue_.empty();
 }
 
-absl::Status ResumingPipeline::Stream(grpc::ClientContext* context) {
+absl::Status ResumingPipeline::Stream(const Server& server, grpc::ClientContext* context) {
   context->set_deadline(absl::ToChronoTime(peer_.deadline));
   {
     absl::MutexLock lock(&mutex_);
     reading_ended_ = false;
   }
-  const auto stream = peer_.stub->StreamAppend(context);
+  const auto stream = server.stub->StreamAppend(context);
   std::thread reader([&] { Receive(context, stream.get()); });
   // Only an outage bounds the call. gRPC cannot put off a deadline once an acknowledgement comes.
   bool outlasted = false;
@@ -203,18 +210,35 @@ bool ResumingPipeline::EndWithOutage(grpc::ClientContext* context) {
   return true;
 }
 
-absl::Status ResumingPipeline::Reposition(Step step, grpc::ClientContext* context) {
-  const absl::Time deadline =
-      std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
+void ResumingPipeline::AwaitServer() {
+  if (peer_.servers->size() == 1) return;  // The call itself waits.
+  const absl::Time deadline = AskDeadline();
+  const auto is_cancelled = [this] {
+    absl::MutexLock lock(&mutex_);
+    return cancelled_;
+  };
+  for (absl::Time now = absl::Now(); now < deadline && !is_cancelled(); now = absl::Now()) {
+    if (peer_.servers->AwaitConnection(std::min(deadline, now + kCancelWait))) return;
+  }
+}
+
+absl::Time ResumingPipeline::AskDeadline() const {
+  return std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
+}
+
+absl::Status ResumingPipeline::Reposition(Step step, const Server& server,
+                                          grpc::ClientContext* context) {
+  const absl::Time deadline = AskDeadline();
   context->set_deadline(absl::ToChronoTime(deadline));
   // A call that fails at once tells why there is no connection. But without a waiting call, a
-  // channel tries to connect only every few seconds.
-  context->set_wait_for_ready(step == Step::kAskAgain);
+  // channel tries to connect only every few seconds. Of several servers, AwaitServer() has found
+  // one.
+  context->set_wait_for_ready(step == Step::kAskAgain && peer_.servers->size() == 1);
   v1::GetWriterRequest request;
   request.set_store(peer_.store);
   request.set_writer(options().writer);
   v1::Writer answer;
-  const absl::Status status = FromGrpcStatus(peer_.stub->GetWriter(context, request, &answer));
+  const absl::Status status = FromGrpcStatus(server.stub->GetWriter(context, request, &answer));
   if (absl::IsDeadlineExceeded(status)) {
     return deadline < peer_.deadline ? Unanswered() : WithCause(status);
   }

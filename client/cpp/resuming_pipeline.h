@@ -15,6 +15,7 @@
 #include "client/cpp/append_pipeline.h"
 #include "client/cpp/bearer_token.h"
 #include "client/cpp/resend_queue.h"
+#include "client/cpp/servers.h"
 #include "softlookup/client.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 
@@ -28,9 +29,9 @@ namespace softlookup::client_internal {
 // the worker writes requests, a reader thread reads the acknowledgements.
 class ResumingPipeline final : public AppendPipeline {
  public:
-  // The server, and what calls to it need.
+  // The servers, and what calls to them need.
   struct Peer {
-    std::shared_ptr<v1::SoftLookup::Stub> stub;
+    std::shared_ptr<Servers> servers;
     BearerToken token;
     std::string store;
     RetryOptions retry;            // attempts_max is ignored.
@@ -69,9 +70,9 @@ class ResumingPipeline final : public AppendPipeline {
   // Waits until the queue has a request. False if the queue is empty and Finish() was called, or if
   // the stream is cancelled. Ends the outage if the queue is empty.
   bool AwaitWork();
-  // Makes one StreamAppend call. Returns its failure. Returns OK if Finish() was called and all
-  // requests are acknowledged.
-  absl::Status Stream(grpc::ClientContext* context);
+  // Makes one StreamAppend call at `server`. Returns its failure. Returns OK if Finish() was called
+  // and all requests are acknowledged.
+  absl::Status Stream(const Server& server, grpc::ClientContext* context);
   // Sends the requests in the queue, and waits for new ones. Returns when the call fails, or once
   // Finish() was called and all requests are sent.
   void Send(ServerStream* stream);
@@ -81,9 +82,14 @@ class ResumingPipeline final : public AppendPipeline {
   // Cancels the call of `context` once the outage has lasted for outage_max. Returns sooner if an
   // acknowledgement ends the outage, or if the call ends. Returns whether it cancelled the call.
   bool EndWithOutage(grpc::ClientContext* context);
-  // Asks the server for the writer's last sequence and rewinds the queue to it. `step` is kAsk or
+  // Waits until one of several servers is connected, for as long as a GetWriter call may take. Ends
+  // early if the stream is cancelled.
+  void AwaitServer();
+  // Asks `server` for the writer's last sequence and rewinds the queue to it. `step` is kAsk or
   // kAskAgain.
-  absl::Status Reposition(Step step, grpc::ClientContext* context);
+  absl::Status Reposition(Step step, const Server& server, grpc::ClientContext* context);
+  // Returns when a GetWriter call that begins now must end.
+  absl::Time AskDeadline() const;
   // Begins an outage now.
   void BeginOutage();
   // Tells the caller of an outage whose cause is `failure`, before the attempt that waits for its

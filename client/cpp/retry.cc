@@ -1,6 +1,7 @@
 #include "client/cpp/retry.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -15,12 +16,9 @@
 namespace softlookup::client_internal {
 namespace {
 
-// How long a call that must not be made again waits for a channel whose last attempt to connect
-// failed. The channel tries again within half a second (kReconnectBackoffMax).
+// How long a call that must not be made again waits for a server if the last attempt to connect
+// has failed at all servers. Each is tried again within half a second (kReconnectBackoffMax).
 constexpr absl::Duration kConnectWait = absl::Seconds(1);
-
-// Whether the server has refused the call before it looked at it. Then any call may be made again.
-bool WasRefusedUnseen(const absl::Status& status) { return ErrorReason(status) == "LOADING"; }
 
 }  // namespace
 
@@ -65,37 +63,43 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                           absl::Uniform(random, 0.0, 1.0));
 }
 
-absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
-                             Repeat repeat, absl::Time deadline,
-                             absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) {
+absl::Status CallWithRetries(Servers& servers, const RetryOptions& options, Repeat repeat,
+                             absl::Time deadline, Attempt attempt) {
   // gRPC connects only while somebody waits for the channel. Without a waiter, it looks at its
   // attempts to connect every 5 seconds, and calls fail meanwhile with what it saw last. Nobody
   // waits after a call that is not made again, so the next such call does.
-  if (repeat == Repeat::kUnsafe &&
-      channel.GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+  if (repeat == Repeat::kUnsafe && servers.CannotConnect()) {
     // The rest of the time is left for the attempt, which then says why it failed.
     const absl::Time now = absl::Now();
-    channel.WaitForConnected(
-        absl::ToChronoTime(now + std::min(kConnectWait, (deadline - now) / 2)));
+    servers.AwaitConnection(now + std::min(kConnectWait, (deadline - now) / 2));
   }
   absl::Status last;
+  std::size_t others = servers.size() - 1;  // Servers that may be asked without a wait.
   for (int attempts_made = 1;; ++attempts_made) {
+    const Server& server = servers.Connect(deadline);
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
-    absl::Status status = FromGrpcStatus(attempt(&context));
+    absl::Status status = FromGrpcStatus(attempt(server, &context));
     if (status.ok()) return status;
+    servers.NoteFailure(server, status);
     // The last attempt can meet the deadline while the channel still connects. Why the attempts
     // before it failed says more, such as that the connection is refused.
     if (repeat == Repeat::kSafe && absl::IsDeadlineExceeded(status) && !last.ok() &&
-        channel.GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY) {
+        server.channel->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY) {
       return last;
     }
-    if (repeat == Repeat::kUnsafe && !WasRefusedUnseen(status)) return status;
+    const bool is_unmade = IsLoading(status) || IsRefusedByFollower(status);
+    if (is_unmade && others > 0 && attempts_made < options.attempts_max) {
+      --others;
+      last = std::move(status);
+      continue;
+    }
+    if (repeat == Repeat::kUnsafe && !IsLoading(status)) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value()) return status;
     const absl::Time next = absl::Now() + *delay;
     if (next >= deadline) return status;
-    channel.WaitForConnected(absl::ToChronoTime(next));
+    servers.AwaitConnection(next);
     absl::SleepFor(next - absl::Now());
     last = std::move(status);
   }

@@ -1,7 +1,6 @@
 #ifndef SOFTLOOKUP_CLIENT_CPP_RETRY_H_
 #define SOFTLOOKUP_CLIENT_CPP_RETRY_H_
 
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
@@ -10,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/cpp/servers.h"
 #include "softlookup/client.h"
 
 namespace softlookup::client_internal {
@@ -40,16 +40,21 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                                                const absl::Status& status,
                                                const grpc::ClientContext& context);
 
-// Runs `attempt`, a blocking unary call, with a new context each time. Ends when an attempt
-// succeeds, when its failure must not be retried, or when the next attempt would begin after
-// `deadline`. Each context has this deadline. Returns the status of the last attempt; or that of
-// the one before, if the last met the deadline while `channel` was not connected and the call is
-// Repeat::kSafe. `channel` must be the one that `attempt` calls; it connects between the attempts.
-// If it has failed to connect and the call is Repeat::kUnsafe, waits for it before the only
-// attempt: a second, or half of the time that there is, if that is less.
-absl::Status CallWithRetries(grpc::ChannelInterface& channel, const RetryOptions& options,
-                             Repeat repeat, absl::Time deadline,
-                             absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);
+// A blocking unary call to a server, made once.
+using Attempt = absl::FunctionRef<grpc::Status(const Server&, grpc::ClientContext*)>;
+
+// Runs `attempt` with a new context each time, at the server of `servers` that is the current one
+// then. Ends when an attempt succeeds, when its failure must not be retried, or when the next
+// attempt would begin after `deadline`. Each context has this deadline. Returns the status of the
+// last attempt; or that of the one before, if the last met the deadline while the server was not
+// connected and the call is Repeat::kSafe. The servers connect between the attempts. If all have
+// failed to connect and the call is Repeat::kUnsafe, waits for one before the only attempt: a
+// second, or half of the time that there is, if that is less.
+//
+// A call that a follower refuses, or a server that is loading, goes to each other server once
+// without a wait. These attempts count for attempts_max.
+absl::Status CallWithRetries(Servers& servers, const RetryOptions& options, Repeat repeat,
+                             absl::Time deadline, Attempt attempt);
 
 }  // namespace softlookup::client_internal
 

@@ -208,8 +208,8 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Create() {
 absl::StatusOr<PemPair> CertificateAuthority::IssueServer(
     const std::vector<std::string>& hosts) const {
   // Includes clientAuth for the health check in a container, which presents the server's own
-  // certificate as a client. With --tls-client-ca, the server refuses a client certificate without
-  // clientAuth.
+  // certificate as a client, and for nodes of a cluster, which call each other with one
+  // certificate. With --tls-client-ca, the server refuses a client certificate without clientAuth.
   return Issue(hosts.front(), "serverAuth,clientAuth", AlternativeNames(hosts));
 }
 

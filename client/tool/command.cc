@@ -22,12 +22,18 @@
 namespace softlookup::tool {
 namespace {
 
-// UsageError unless `server` is an address that Client::Connect() takes.
+// UsageError unless `server` is what Client::Connect() takes.
 absl::Status CheckServer(const std::string& server) {
-  const std::string_view fault = client_internal::AddressFault(server);
-  if (fault.empty()) return absl::OkStatus();
-  return UsageError(absl::StrCat("--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"", server,
-                                 "\": ", absl::string_view(fault.data(), fault.size())));
+  const std::vector<std::string> addresses = client_internal::SplitServers(server);
+  for (const std::string& address : addresses) {
+    const std::string_view fault = client_internal::AddressFault(address);
+    if (fault.empty()) continue;
+    const std::string where = addresses.size() == 1 ? "" : absl::StrCat(" in \"", server, "\"");
+    return UsageError(absl::StrCat("--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"",
+                                   address, "\"", where, ": ",
+                                   absl::string_view(fault.data(), fault.size())));
+  }
+  return absl::OkStatus();
 }
 
 // Adds to the help of `command` and its subcommands where to find the shared options.
@@ -123,7 +129,8 @@ void AddEverything(CLI::App* app, Session* session) {
   if (session->terminal_width.has_value()) {
     app->formatter(std::make_shared<cli::HelpFormatter>(*session->terminal_width));
   }
-  app->add_option("--server", session->server, "Address of the server, HOST:PORT")
+  app->add_option("--server", session->server,
+                  "Address of the server, HOST:PORT, or of several, with commas between them")
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
   app->add_option("--timeout", session->timeout_s,

@@ -19,8 +19,8 @@ namespace softlookup::tool {
 
 // State of one run of the tool that all commands share.
 struct Session {
-  std::string server = "127.0.0.1:7471";
-  std::optional<double> timeout_s;  // Deadline of a call, > 0. Unset: the command's default.
+  std::string server = "127.0.0.1:7471";  // Of several servers: addresses with commas.
+  std::optional<double> timeout_s;        // Deadline of a call, > 0. Unset: the command's default.
   bool json = false;
   CredentialFiles credential_files;
   std::ostream* out = &std::cout;
@@ -48,8 +48,8 @@ struct Session {
   absl::Duration StreamDeadline() const;
   // Returns a client of `server`, which connects with its first call. Ignores the credentials in
   // `options`, and uses those that ReadCredentials() reads. If `timeout_s` is set, it replaces the
-  // deadline in `options`. UsageError if `server` does not look like HOST:PORT. Also returns the
-  // errors of ReadCredentials().
+  // deadline in `options`. UsageError if `server` is not HOST:PORT, or a list of such. Also returns
+  // the errors of ReadCredentials().
   absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };
 

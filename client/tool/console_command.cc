@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/cpp/address.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
 #include "client/tool/command.h"
@@ -24,13 +25,14 @@ struct ConsoleFlags {
 
 #ifdef SOFTLOOKUP_HAS_CONSOLE
 
-// Returns HOST:PORT of the server's /metrics.
-std::string MetricsAddress(const ConsoleFlags& flags, const std::string& server) {
+// Returns HOST:PORT of /metrics of the first server that `servers` names.
+std::string MetricsAddress(const ConsoleFlags& flags, const std::string& servers) {
   if (!flags.metrics.empty()) {
     absl::string_view address = absl::StripPrefix(flags.metrics, "http://");
     address = absl::StripSuffix(absl::StripSuffix(address, "/"), "/metrics");
     return std::string(address);
   }
+  const std::string server = client_internal::SplitServers(servers).front();
   const std::size_t colon = server.rfind(':');
   // A name of gRPC's, such as dns:///host:7471, has no host that HTTP would understand.
   const bool plain = server.find(':') == colon || server.front() == '[';
@@ -96,7 +98,7 @@ void AddConsoleCommand(CLI::App* app, Session* session) {
       ->capture_default_str();
   console
       ->add_option("--metrics", flags->metrics,
-                   "The server's --http-listen (default: port 7472 of the host of --server)")
+                   "The server's --http-listen (default: port 7472 of the first host of --server)")
       ->type_name("HOST:PORT");
   console->callback(
       [=] { session->run = [=] { return RunConsole(*flags, app->version(), *session); }; });

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/terminal_text.h"
+#include "client/cpp/address.h"
 #include "client/cpp/status_macros.h"
 #include "client/loadtest/connections.h"
 #include "client/loadtest/evidence.h"
@@ -227,6 +228,10 @@ class Loadtest {
 
 absl::Status RunLoadtest(const LoadtestFlags& flags, const Session& session,
                          const std::string& version) {
+  if (client_internal::SplitServers(session.server).size() > 1) {
+    return UsageError(
+        "loadtest measures one server, but --server or SOFTLOOKUP_SERVER names several");
+  }
   const absl::Duration timeout =
       session.timeout_s.has_value() ? absl::Seconds(*session.timeout_s) : kTimeout;
   CLIENT_ASSIGN_OR_RETURN(LoadtestPlan plan, PlanOf(flags, timeout));

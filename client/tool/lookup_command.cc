@@ -56,6 +56,7 @@ struct LookupFlags {
   std::string source;
   std::string memory;
   std::uint64_t min_revision = 0;
+  bool linearizable = false;
 };
 
 LookupOptions OptionsFrom(const LookupFlags& flags) {
@@ -65,6 +66,7 @@ LookupOptions OptionsFrom(const LookupFlags& flags) {
   options.source = FromWord<v1::Source>(flags.source);
   options.memory = flags.memory;
   options.min_revision = flags.min_revision;
+  options.linearizable = flags.linearizable;
   options.queries_are_inputs = !flags.inputs.empty();
   return options;
 }
@@ -269,6 +271,8 @@ void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup->add_option(
       "--min-revision", flags->min_revision,
       "Wait, up to --timeout, until the store has this revision or a later one (default: no wait)");
+  lookup->add_flag("--linearizable", flags->linearizable,
+                   "See all writes acknowledged to anyone before, at any server of a group");
 }
 
 void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {

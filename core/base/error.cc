@@ -40,6 +40,21 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {
   return status;
 }
 
+absl::Status WriteNotMade(absl::string_view why, ErrorMetadata metadata) {
+  metadata.emplace_back("written", "no");
+  return WithRetryAfter(
+      MakeError(reasons::kStorageFailed, absl::StrCat("The write was not made: ", why),
+                std::move(metadata)),
+      absl::Seconds(1));
+}
+
+absl::Status WriteMayBeMade(absl::string_view why) {
+  return WithUnknownOutcome(
+      MakeError(reasons::kStorageFailed,
+                absl::StrCat("The write may have been made, or may be made later: ", why),
+                {{"written", "unknown"}}));
+}
+
 absl::Status WithUnknownOutcome(absl::Status status) {
   status.SetPayload(kUnknownOutcomeUrl, absl::Cord());
   return status;

@@ -69,6 +69,12 @@ inline constexpr ErrorReason kGroupUnchanged{absl::StatusCode::kFailedPreconditi
                                              "GROUP_UNCHANGED"};
 inline constexpr ErrorReason kClusterUnavailable{absl::StatusCode::kUnavailable,
                                                  "CLUSTER_UNAVAILABLE"};
+inline constexpr ErrorReason kSeveralGroups{absl::StatusCode::kFailedPrecondition,
+                                            "SEVERAL_GROUPS"};
+inline constexpr ErrorReason kTenantElsewhere{absl::StatusCode::kFailedPrecondition,
+                                              "TENANT_ELSEWHERE"};
+inline constexpr ErrorReason kTooManyTenants{absl::StatusCode::kResourceExhausted,
+                                             "TOO_MANY_TENANTS"};
 inline constexpr ErrorReason kDataLoss{absl::StatusCode::kDataLoss, "DATA_LOSS"};
 inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhausted,
                                              "TOO_MANY_WRITERS"};
@@ -101,6 +107,14 @@ absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 // Returns `status` with the advice to try again after `delay`. The status keeps `delay` in whole
 // microseconds, rounded towards zero.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
+
+// Returns STORAGE_FAILED for a write that a replica has not made, and never will. The metadata
+// `written` is "no", and there is the advice to try again after a second.
+absl::Status WriteNotMade(absl::string_view why, ErrorMetadata metadata = {});
+
+// Returns STORAGE_FAILED with HasUnknownOutcome(), for a write that a replica may have made. The
+// metadata `written` is "unknown".
+absl::Status WriteMayBeMade(absl::string_view why);
 
 // Returns `status`, of a change that may have been made all the same, or may be made later. Every
 // other error of a change says that it was not made and never will be.

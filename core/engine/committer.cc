@@ -19,9 +19,6 @@ constexpr std::size_t kGroupCountMax = 512;
 // group. A caller's thread has other calls to answer, and should not wait for a slow log.
 constexpr absl::Duration kQuick = absl::Milliseconds(1);
 
-// When a write may be tried again that is refused because an earlier one is unsettled.
-constexpr absl::Duration kSettleRetryDelay = absl::Seconds(1);
-
 }  // namespace
 
 Committer::Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
@@ -97,6 +94,7 @@ void Committer::CommitGroup(Writes group) {
     for (const auto& write : group) write->Answer(unsettled_error_);
     group.clear();
   }
+  if (log_ != nullptr && unsettled_.empty()) log_->OnPublished();
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_CHECK(committing_);
   committing_ = false;
@@ -160,10 +158,7 @@ void Committer::StageAndCommit(Writes group) {
     if (is_unsettled) unsettled_.push_back(std::move(group[i]));
   }
   if (unsettled_.empty()) return;
-  unsettled_error_ = WithRetryAfter(
-      MakeError(reasons::kStorageFailed,
-                "The write was not made: it is not known yet whether an earlier one was"),
-      kSettleRetryDelay);
+  unsettled_error_ = WriteNotMade("it is not known yet whether an earlier one was");
   log_->WhenSettled([this](bool is_made) {
     absl::MutexLock lock(&mutex_);
     settled_ = is_made;

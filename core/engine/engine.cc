@@ -9,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/base/steady_time.h"
 #include "core/engine/appender.h"
 #include "core/engine/attend_job.h"
 #include "core/engine/auto_compactor.h"
@@ -30,9 +31,11 @@
 #include "core/parallel/fork_join_pool.h"
 #include "core/scheduler/scheduler.h"
 #include "core/storage/commit_log.h"
+#include "core/store/revision_waiters.h"
 #include "core/store/row_selection.h"
 #include "core/store/snapshot_reader.h"
 #include "core/store/store.h"
+#include "softlookup/tenant.h"
 
 namespace softlookup {
 namespace {
@@ -90,6 +93,7 @@ class EngineOfStores final : public Engine, private LogReplay {
                                                 const CancelToken& cancel) override;
   void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
+  bool asks_for_latest() const override { return log_ != nullptr && log_->is_replicated(); }
   absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) override;
   void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
@@ -110,6 +114,12 @@ class EngineOfStores final : public Engine, private LogReplay {
               absl::AnyInvocable<void(absl::Status)> done) override;
   void OnWritable() override { QueueCompactions(); }
 
+  // Looks up in a store as it is now.
+  void LookupNow(LookupRequest request, std::shared_ptr<CancelToken> cancel,
+                 LookupCallback callback);
+  // Looks up once the stores have all that was committed before this call.
+  void LookupLatest(LookupRequest request, std::shared_ptr<CancelToken> cancel,
+                    LookupCallback callback);
   // Lets the auto compactor look at all stores.
   void QueueCompactions();
   // Returns LOADING until Load() has succeeded.
@@ -119,6 +129,10 @@ class EngineOfStores final : public Engine, private LogReplay {
   // Returns a store's executor, which runs callbacks that waited for a revision on waker_'s thread.
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
+  }
+  // Call this before a write that gives a store the name `name`. As CommitLog::ClaimTenant() says.
+  absl::Status ClaimTenantOf(absl::string_view name) {
+    return log_ == nullptr ? absl::OkStatus() : log_->ClaimTenant(TenantOf(name));
   }
   // Posts the write that make(callback) returns, waits until it is answered, and returns the
   // answer. Returns QUEUE_FULL at once if the committer refuses the write.
@@ -207,6 +221,7 @@ Result EngineOfStores::Commit(const Make& make) {
 absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
+  SOFTLOOKUP_RETURN_IF_ERROR(ClaimTenantOf(config.name));
   const std::uint64_t replay_count = stores_.replay_count;
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
     return MakeCreateStore(stores_, ++last_store_number_, replay_count, config, WakeUps(),
@@ -238,6 +253,11 @@ absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
 absl::StatusOr<StoreRenamed> EngineOfStores::RenameStore(const StoreRename& rename) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreRename(rename));
+  if (TenantOf(rename.new_name) != TenantOf(rename.name)) {
+    // A rename of a store that is not there claims nothing.
+    SOFTLOOKUP_RETURN_IF_ERROR(Find("store", rename.name).status());
+    SOFTLOOKUP_RETURN_IF_ERROR(ClaimTenantOf(rename.new_name));
+  }
   return Commit<absl::StatusOr<StoreRenamed>>(
       [&](auto callback) { return MakeRenameStore(stores_, rename, std::move(callback)); });
 }
@@ -292,6 +312,33 @@ absl::StatusOr<CompactionResult> EngineOfStores::CompactStore(const CompactionRe
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
+  if (request.linearizable && asks_for_latest() && loaded_) {
+    return LookupLatest(std::move(request), std::move(cancel), std::move(callback));
+  }
+  LookupNow(std::move(request), std::move(cancel), std::move(callback));
+}
+
+void EngineOfStores::LookupLatest(LookupRequest request, std::shared_ptr<CancelToken> cancel,
+                                  LookupCallback callback) {
+  const std::shared_ptr<CancelToken> wait_cancel = cancel;
+  // The store may be made only by what the lookup waits for, so it is looked for afterwards.
+  const auto waiter = std::make_shared<RevisionWaiter>(
+      /*revision=*/0,
+      [this, begin = SteadyNow(), request = std::move(request), cancel = std::move(cancel),
+       callback = std::move(callback)](const absl::Status& status) mutable {
+        if (request.report != nullptr) request.report->revision_wait = SteadyNow() - begin;
+        if (!status.ok()) return callback(status);
+        LookupNow(std::move(request), std::move(cancel), std::move(callback));
+      });
+  wait_cancel->wait().OnEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
+  log_->AwaitLatest([this, waiter](const absl::Status& status) {
+    if (!status.ok()) return waiter->Finish(status);
+    waker_.Post([waiter] { waiter->Finish(absl::OkStatus()); });
+  });
+}
+
+void EngineOfStores::LookupNow(LookupRequest request, std::shared_ptr<CancelToken> cancel,
+                               LookupCallback callback) {
   absl::StatusOr<std::shared_ptr<Store>> store = Find("store", request.store);
   if (!store.ok()) return callback(store.status());
   lookups_.Start(std::move(request), *std::move(store), std::move(cancel), std::move(callback));

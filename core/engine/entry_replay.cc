@@ -224,10 +224,7 @@ class ReplayWrite final : public Write {
 
 absl::Status CheckNoReplaySince(std::uint64_t count, const CountedStores& stores) {
   if (stores.replay_count == count) return absl::OkStatus();
-  return WithRetryAfter(MakeError(reasons::kStorageFailed,
-                                  "The write was not made: another server of the group has been "
-                                  "the primary meanwhile"),
-                        absl::Seconds(1));
+  return WriteNotMade("another server of the group has been the primary meanwhile");
 }
 
 absl::Status EntryReplay::Replay(absl::string_view entry) const {

@@ -55,12 +55,14 @@ class SelectionJob final : public Job {
 absl::Status WaitError(const absl::Status& end, std::uint64_t min_revision, const Store& store) {
   const std::uint64_t revision = store.snapshot()->revision();
   if (!absl::IsDeadlineExceeded(end) || revision >= min_revision) return end;
+  ErrorMetadata metadata = MetadataOf(end);
+  metadata.emplace_back("field", "min_revision");
   return MakeError(reasons::kDeadlineExceeded,
                    absl::StrCat(end.message(), ": the store is at revision ", revision,
                                 " and has not reached min_revision ", min_revision,
                                 "; if that is a revision of another store that had the name, it "
                                 "may never come"),
-                   {{"field", "min_revision"}});
+                   std::move(metadata));
 }
 
 }  // namespace
@@ -108,7 +110,7 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
       [this, begin = SteadyNow(), request = std::move(request), store = std::move(store),
        cancel = std::move(cancel),
        callback = std::move(callback)](const absl::Status& status) mutable {
-        if (request.report != nullptr) request.report->revision_wait = SteadyNow() - begin;
+        if (request.report != nullptr) request.report->revision_wait += SteadyNow() - begin;
         if (!status.ok()) return callback(WaitError(status, request.min_revision, *store));
         auto lookup = std::make_unique<LookupJob>(context_, counters_, std::move(cancel),
                                                   request.report, std::move(callback));

@@ -23,6 +23,7 @@
 #include "core/engine/validate.h"
 #include "core/storage/records.h"
 #include "core/store/stored_blocks.h"
+#include "softlookup/tenant.h"
 
 namespace softlookup {
 namespace {
@@ -146,17 +147,18 @@ bool IsCopied(const RecordKey& key, std::uint64_t row_count, std::uint64_t block
 
 }  // namespace
 
-absl::Status StoreRestorer::CheckNames(const StoreRestore& restore) const {
+absl::Status StoreRestorer::PrepareNames(const StoreRestore& restore) const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("store", restore.store));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", NewNameOf(restore)));
-  return stores_.table.CheckNew(NewNameOf(restore), limits_.store_count_max);
+  SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.CheckNew(NewNameOf(restore), limits_.store_count_max));
+  return log_ == nullptr ? absl::OkStatus() : log_->ClaimTenant(TenantOf(NewNameOf(restore)));
 }
 
 absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, std::uint64_t number,
                                                  std::uint64_t replay_count,
                                                  Store::Executor executor,
                                                  const CancelToken& cancel) {
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckNames(restore));
+  SOFTLOOKUP_RETURN_IF_ERROR(PrepareNames(restore));
   if (restore.check_directory) SOFTLOOKUP_RETURN_IF_ERROR(restore.check_directory());
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> opened,
                               OpenCommitLogCopy(restore.directory));

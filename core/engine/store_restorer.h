@@ -24,8 +24,7 @@ namespace softlookup {
 class StoreRestorer {
  public:
   // `log` is null if nothing outlives the process. The arguments must outlive this object.
-  StoreRestorer(const Limits& limits, CountedStores& stores, const CommitLog* log,
-                Committer& committer)
+  StoreRestorer(const Limits& limits, CountedStores& stores, CommitLog* log, Committer& committer)
       : limits_(limits), stores_(stores), log_(log), committer_(committer) {}
 
   // Does what Engine::RestoreStore() says. `number` and `executor` are those of the new store.
@@ -36,8 +35,9 @@ class StoreRestorer {
 
  private:
   // Checks what can be known before the backup is opened. INVALID_NAME, STORE_EXISTS or
-  // TOO_MANY_STORES. The last write checks the same again, and decides.
-  absl::Status CheckNames(const StoreRestore& restore) const;
+  // TOO_MANY_STORES. The last write checks the same again, and decides. Then claims the tenant of
+  // the new name, with the errors of CommitLog::ClaimTenant().
+  absl::Status PrepareNames(const StoreRestore& restore) const;
   // Copies records from `backup` to the engine's log: those of the store with the number `from`,
   // under the number of `store`. Leaves out the name, the configuration and the revision, which the
   // last write puts. Sets `has_begun` to true once a write of the copy is staged, also if an error
@@ -51,7 +51,7 @@ class StoreRestorer {
 
   const Limits& limits_;
   CountedStores& stores_;
-  const CommitLog* const log_;
+  CommitLog* const log_;
   Committer& committer_;
 };
 

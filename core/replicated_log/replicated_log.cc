@@ -19,11 +19,20 @@ absl::Status NotAReplica(absl::string_view why = "This node is no replica of its
   return MakeError(reasons::kStorageFailed, std::string(why));
 }
 
+absl::Status NoReplicaForWrites() { return WriteNotMade("this node is no replica of its group"); }
+
+absl::Status NotInGroup() {
+  return WithRetryAfter(
+      MakeError(reasons::kClusterUnavailable, "This server is no replica of its group now"),
+      absl::Seconds(1));
+}
+
 absl::Status TooLarge(std::size_t bytes) {
   return MakeError(reasons::kStorageFailed,
                    absl::StrCat("The write was not made: it has ", bytes,
                                 " bytes of changes, and a replica makes at most ",
-                                ReplicatedLog::kEntryBytesMax, " in one step"));
+                                ReplicatedLog::kEntryBytesMax, " in one step"),
+                   {{"written", "no"}});
 }
 
 }  // namespace
@@ -59,13 +68,17 @@ ReplicatedLog::ReplicatedLog(std::unique_ptr<CommitLog> records, ReplicationOpti
       keys_(options_.name.cluster, options_.name.group,
             options_.slots == 0 ? GroupKeys::kSlots : options_.slots),
       thread_(thread),
-      make_nonce_([this] { return NewNonce(); }) {}
+      make_nonce_([this] { return NewNonce(); }),
+      latest_waits_(Clock::Steady(),
+                    [this](auto answer) { replica_->ReadCommitPoint(std::move(answer)); }) {}
 
 ReplicatedLog::~ReplicatedLog() {
   absl::Notification closed;
   thread_.Post([&] {
     if (replica_.has_value()) replica_->Resign("the server stops");
+    if (claims_.has_value()) claims_->End("the server stops");
     thread_.Close();
+    claims_.reset();
     replica_.reset();
     founding_.reset();
     closed.Notify();
@@ -101,6 +114,8 @@ void ReplicatedLog::Join() {
   replica_.emplace(ReplicaOptions{.node = options_.name.node, .keys = keys_, .address = address_},
                    thread_.etcd(), thread_.peers(), *entries_, Clock::Steady(),
                    [this] { return NewNonce(); });
+  claims_.emplace(TenantKeys(options_.name.cluster), options_.name.group, thread_.etcd(),
+                  Clock::Steady());
   thread_.Watch(keys_.watched_begin(), keys_.watched_end(), [this] {
     if (failure().ok()) replica_->Wake();
   });
@@ -116,7 +131,10 @@ void ReplicatedLog::Tick() {
   if (!replica_.has_value()) return Join();
   AwaitCaughtUp();
   replica_->Tick();
+  claims_->Tick();
   TryReplay();
+  latest_waits_.Tick();
+  ServeLatestWaits();
   // A new term of this node has a larger epoch, so an entry of an earlier term that is not
   // committed by now never is.
   if (unsettled_.has_value() && replica_->is_primary() &&
@@ -196,8 +214,10 @@ void ReplicatedLog::Fail(const absl::Status& why) {
     failure_ = why;
     stats_.is_primary = false;
   }
-  // Ends what Commit() waits for.
+  // End what Commit() and ClaimTenant() wait for.
   if (replica_.has_value()) replica_->Resign(why.message());
+  if (claims_.has_value()) claims_->End(why.message());
+  latest_waits_.EndAll(NotInGroup());
   if (options_.on_failure != nullptr) options_.on_failure(why);
 }
 
@@ -231,11 +251,11 @@ absl::Status ReplicatedLog::Commit(LogBatch& batch, Sync) {
   };
   thread_.Post([&] {
     if (!failure().ok() || !replica_.has_value()) {
-      return end(Proposer::NotCommitted("this node is no replica of its group"));
+      return end(NoReplicaForWrites());
     }
     // A batch that was made of older stores would undo what others have committed since.
     if (changes.after() != entries_->applied().sequence) {
-      return end(Proposer::NotCommitted("this replica has become the primary just now"));
+      return end(WriteNotMade("this replica has become the primary just now"));
     }
     // Entries are synced before they are committed, so there is nothing to sync. But what changes
     // nothing here may have changed something at the primary.
@@ -278,6 +298,7 @@ void ReplicatedLog::PauseReplay() {
     must_replay_ = true;
     entries_->set_ready(false);
     entry_of_stores_ = entries_->applied().sequence;
+    published_entry_ = entry_of_stores_.load();
     paused.Notify();
   });
   paused.WaitForNotification();
@@ -288,11 +309,38 @@ void ReplicatedLog::StartReplay(LogReplay* replay) {
     absl::MutexLock lock(&mutex_);
     replay_ = replay;
   }
-  if (replay == nullptr) return;
+  if (replay == nullptr) {
+    absl::Notification ended;
+    thread_.Post([&] {
+      latest_waits_.EndAll(NotInGroup());
+      ended.Notify();
+    });
+    return ended.WaitForNotification();
+  }
   thread_.Post([this] {
     entries_->set_ready(to_replay_ == nullptr);
     if (replica_.has_value()) replica_->Resume();
   });
+}
+
+void ReplicatedLog::OnPublished() {
+  // No commit goes on, and no outcome is unknown, so nothing changes entry_of_stores_ now.
+  published_entry_ = entry_of_stores_.load();
+  if (has_latest_waits_) thread_.Post([this] { ServeLatestWaits(); });
+}
+
+void ReplicatedLog::AwaitLatest(absl::AnyInvocable<void(absl::Status)> done) {
+  thread_.Post([this, done = std::move(done)]() mutable {
+    if (!CanAnswer()) return done(NotInGroup());
+    latest_waits_.Add(std::move(done));
+    has_latest_waits_ = true;
+    ServeLatestWaits();
+  });
+}
+
+void ReplicatedLog::ServeLatestWaits() {
+  latest_waits_.Show(published_entry_);
+  has_latest_waits_ = !latest_waits_.empty();
 }
 
 void ReplicatedLog::OnStage(Entry entry, absl::AnyInvocable<void(absl::Status)> done) {
@@ -360,6 +408,27 @@ void ReplicatedLog::RemoveReplica(std::string node, absl::AnyInvocable<void(absl
 void ReplicatedLog::StepDown(absl::AnyInvocable<void(absl::Status)> done) {
   AskReplica(std::move(done),
              [](Replica& replica, Membership::Done done) { done(replica.StepDown()); });
+}
+
+void ReplicatedLog::ClaimTenant(std::string tenant, absl::AnyInvocable<void(absl::Status)> done) {
+  thread_.Post([this, tenant = std::move(tenant), done = std::move(done)]() mutable {
+    if (!CanAnswer()) return done(NoReplicaForWrites());
+    if (absl::Status status = replica_->CheckPrimary(); !status.ok()) {
+      return done(std::move(status));
+    }
+    claims_->Claim(tenant, std::move(done));
+  });
+}
+
+absl::Status ReplicatedLog::ClaimTenant(absl::string_view tenant) {
+  absl::Status outcome;
+  absl::Notification done;
+  ClaimTenant(std::string(tenant), [&](absl::Status status) {
+    outcome = std::move(status);
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return outcome;
 }
 
 absl::Status ReplicatedLog::CopyRecordsTo(const std::string& directory) {

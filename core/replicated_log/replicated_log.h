@@ -19,10 +19,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/replicated_log/latest_waits.h"
 #include "core/replicated_log/log_entry_store.h"
 #include "core/replicated_log/replica_directory.h"
 #include "core/replication/founding.h"
 #include "core/replication/replica.h"
+#include "core/replication/tenant_claims.h"
 #include "core/storage/commit_log.h"
 #include "softlookup/replication.h"
 
@@ -55,7 +57,11 @@ class ReplicatedLog final : public CommitLog, public Replication {
   void WhenSettled(absl::AnyInvocable<void(bool)> settled) override;
   void PauseReplay() override;
   void StartReplay(LogReplay* replay) override;
+  void OnPublished() override;
+  void AwaitLatest(absl::AnyInvocable<void(absl::Status)> done) override;
+  bool is_replicated() const override { return true; }
   bool is_writable() const override { return stats().is_primary; }
+  absl::Status ClaimTenant(absl::string_view tenant) override;
   bool has_failed() const override { return records_->has_failed(); }
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
@@ -82,6 +88,7 @@ class ReplicatedLog final : public CommitLog, public Replication {
   void AddReplica(std::string node, absl::AnyInvocable<void(absl::Status)> done) override;
   void RemoveReplica(std::string node, absl::AnyInvocable<void(absl::Status)> done) override;
   void StepDown(absl::AnyInvocable<void(absl::Status)> done) override;
+  void ClaimTenant(std::string tenant, absl::AnyInvocable<void(absl::Status)> done) override;
 
   void OnStage(Entry entry, absl::AnyInvocable<void(absl::Status)> done) override;
   void OnFetch(std::uint64_t sequence, EntryDigest digest,
@@ -102,7 +109,7 @@ class ReplicatedLog final : public CommitLog, public Replication {
   // These run on the replica's thread.
   void Start(const ReplicaRecord& record);
   void OnFounded(const absl::Status& founded);
-  // Makes replica_, once the directory says that this node has joined its group.
+  // Makes replica_ and claims_, once the directory says that this node has joined its group.
   void Join();
   void Tick();
   // Asks etcd what this replica must have before it is ready.
@@ -115,6 +122,8 @@ class ReplicatedLog final : public CommitLog, public Replication {
   // Has `act` run on the replica's thread, which calls done(status) unless an error comes before.
   void AskReplica(absl::AnyInvocable<void(absl::Status)> done,
                   absl::AnyInvocable<void(Replica&, Membership::Done)> act);
+  // Lets the waits of AwaitLatest() go on that end with what is published.
+  void ServeLatestWaits();
   GroupStatus StatusOfGroup() const;
   // Whether other replicas may ask this one.
   bool CanAnswer() const { return replica_.has_value() && failure().ok(); }
@@ -137,7 +146,8 @@ class ReplicatedLog final : public CommitLog, public Replication {
   bool has_joined_ = false;         // Whether the directory says that it is a replica's of a group.
   bool is_founded_ = false;         // Whether founding_ has ended well.
   std::optional<Replica> replica_;  // Once both are true.
-  bool is_proposing_ = false;       // Whether a Commit() waits.
+  std::optional<TenantClaims> claims_;  // As replica_.
+  bool is_proposing_ = false;           // Whether a Commit() waits.
   std::optional<UnsettledEntry> unsettled_;
   std::string address_;        // Of this replica, for others. Empty: not known yet.
   bool is_awaiting_ = false;   // Whether AwaitCaughtUp() has no answer yet.
@@ -146,10 +156,13 @@ class ReplicatedLog final : public CommitLog, public Replication {
   // An entry of another replica that the stores do not have yet.
   std::shared_ptr<const std::string> to_replay_;
   bool is_replaying_ = false;  // Whether the stores have taken it.
+  LatestWaits latest_waits_;
 
   // The last entry that the stores have, or will have once the batch that was committed last is
   // published.
   std::atomic<std::uint64_t> entry_of_stores_{0};
+  std::atomic<std::uint64_t> published_entry_{0};  // The last entry that the stores show.
+  std::atomic<bool> has_latest_waits_{false};      // Whether latest_waits_ has some.
 
   mutable absl::Mutex mutex_;
   LogReplay* replay_ ABSL_GUARDED_BY(mutex_) = nullptr;

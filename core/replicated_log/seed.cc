@@ -34,7 +34,7 @@ absl::StatusOr<EtcdTxnResult> RunAndWait(EtcdTxn txn, ReplicaThread& thread) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<SeedSource>> FindSeedSource(const ReplicaName& name,
+absl::StatusOr<std::optional<SeedSource>> FindSeedSource(const ReplicaName& name, bool may_found,
                                                          ReplicaThread& thread) {
   const GroupKeys keys(name.cluster, name.group);
   absl::BitGen random;
@@ -46,15 +46,20 @@ absl::StatusOr<std::optional<SeedSource>> FindSeedSource(const ReplicaName& name
            .puts = {{keys.barrier(name.node), absl::StrCat(absl::Uniform<std::uint64_t>(random))}},
            .reads = {keys.config(), keys.primary(), keys.commit_point()}},
           thread));
-  if (!read.values[0].has_value() || !read.values[2].has_value()) return std::nullopt;
+  const bool has_config = read.values[0].has_value(), has_point = read.values[2].has_value();
+  if (!may_found && !has_config && !has_point) {
+    return absl::UnavailableError("no node has founded the group yet");
+  }
+  if (!has_config || (may_found && !has_point)) return std::nullopt;
   SOFTLOOKUP_ASSIGN_OR_RETURN(const GroupConfig config, ParseGroupConfig(*read.values[0]));
   if (std::ranges::find(config.replicas, name.node) == config.replicas.end()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("node ", name.node, " is no replica of this group, whose replicas are ",
-                     absl::StrJoin(config.replicas, ", "),
-                     "; add it first: softlookup cluster add ", name.node));
+    const std::string why = absl::StrCat(
+        "node ", name.node, " is no replica of this group, whose replicas are ",
+        absl::StrJoin(config.replicas, ", "), "; add it first: softlookup cluster add ", name.node);
+    if (may_found) return absl::FailedPreconditionError(why);
+    return absl::UnavailableError(why);
   }
-  if (config.replicas.size() == 1) return std::nullopt;
+  if (config.replicas.size() == 1 || !has_point) return std::nullopt;
   // Only the primary is sure to have all that is committed. Without one of these entries, this
   // replica could be one of those that etcd counts on to have it.
   if (!read.values[1].has_value()) return absl::UnavailableError("the group has no primary now");

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 
@@ -184,18 +185,53 @@ absl::StatusOr<std::uint64_t> ParseApplied(absl::string_view text) {
   return sequence;
 }
 
-std::string EncodeNode(const NodeRecord& node) { return absl::StrCat("address=", node.address); }
+std::string EncodeNode(const NodeRecord& node) {
+  return absl::StrCat("address=", node.address, node.group.empty() ? "" : " group=", node.group);
+}
 
 absl::StatusOr<NodeRecord> ParseNode(absl::string_view text) {
   // Later versions may write further fields.
-  FieldReader reader("nodes", text.substr(0, text.find(' ')));
+  const std::vector<absl::string_view> fields = absl::StrSplit(text, ' ');
+  FieldReader reader("nodes", fields[0]);
   NodeRecord node{.address = reader.Name("address")};
   SOFTLOOKUP_RETURN_IF_ERROR(reader.status());
+  absl::string_view group = fields.size() > 1 ? fields[1] : "";
+  if (absl::ConsumePrefix(&group, "group=")) node.group = std::string(group);
   return node;
 }
 
+NodesRange::NodesRange(absl::string_view cluster)
+    : begin(absl::StrCat("/softlookup/", cluster, "/nodes/")),
+      end(absl::StrCat("/softlookup/", cluster, "/nodes0")) {}  // '0' comes after '/'.
+
+std::string EncodeTenant(const TenantRecord& tenant) {
+  return absl::StrCat("group=", tenant.group);
+}
+
+absl::StatusOr<TenantRecord> ParseTenant(absl::string_view text) {
+  FieldReader reader("tenants", text.substr(0, text.find(' ')));  // As ParseNode().
+  TenantRecord tenant{.group = reader.Name("group")};
+  SOFTLOOKUP_RETURN_IF_ERROR(reader.status());
+  return tenant;
+}
+
+TenantKeys::TenantKeys(absl::string_view cluster)
+    : prefix_(absl::StrCat("/softlookup/", cluster, "/tenants/")) {}
+
+std::string TenantKeys::tenant(absl::string_view tenant) const {
+  return absl::StrCat(prefix_, tenant);
+}
+
+std::string TenantKeys::end() const {
+  // The least key that comes after all that begin with the prefix.
+  std::string end = prefix_;
+  ++end.back();
+  return end;
+}
+
 GroupKeys::GroupKeys(absl::string_view cluster, absl::string_view group, std::uint64_t slots)
-    : nodes_prefix_(absl::StrCat("/softlookup/", cluster, "/nodes/")),
+    : group_(group),
+      nodes_prefix_(NodesRange(cluster).begin),
       prefix_(absl::StrCat("/softlookup/", cluster, "/groups/", group, "/")),
       slots_(slots) {}
 

@@ -74,11 +74,47 @@ absl::StatusOr<std::uint64_t> ParseApplied(absl::string_view text);
 // Where a node is reached.
 struct NodeRecord {
   std::string address;  // HOST:PORT at which it listens for other nodes.
+  std::string group;    // Of which it is a replica. Empty: a node of an earlier version.
 
   bool operator==(const NodeRecord&) const = default;
 };
 std::string EncodeNode(const NodeRecord& node);
 absl::StatusOr<NodeRecord> ParseNode(absl::string_view text);
+
+// The keys of the records of all nodes of a cluster are in [begin, end). Each is the name of a node
+// behind `begin`.
+struct NodesRange {
+  explicit NodesRange(absl::string_view cluster);
+
+  std::string begin;
+  std::string end;
+};
+
+// Which group a tenant belongs to.
+struct TenantRecord {
+  std::string group;
+
+  bool operator==(const TenantRecord&) const = default;
+};
+std::string EncodeTenant(const TenantRecord& tenant);
+absl::StatusOr<TenantRecord> ParseTenant(absl::string_view text);
+
+// The keys of a cluster's tenants in etcd, which its groups share. No key changes or goes away once
+// it is there.
+class TenantKeys {
+ public:
+  explicit TenantKeys(absl::string_view cluster);
+
+  std::string tenant(absl::string_view tenant) const;
+  // The keys of all tenants are in [begin(), end()), and no others are.
+  std::string begin() const { return prefix_; }
+  std::string end() const;
+  // Returns the tenant that has `key`, which must be one of those, as a view into `key`.
+  absl::string_view TenantWith(absl::string_view key) const { return key.substr(prefix_.size()); }
+
+ private:
+  std::string prefix_;
+};
 
 // The keys of one group in etcd.
 class GroupKeys {
@@ -89,6 +125,7 @@ class GroupKeys {
   // `slots` differs from kSlots in tests only.
   GroupKeys(absl::string_view cluster, absl::string_view group, std::uint64_t slots = kSlots);
 
+  const std::string& group() const { return group_; }
   std::string config() const { return prefix_ + "config"; }
   std::string primary() const { return prefix_ + "primary"; }
   std::string commit_point() const { return prefix_ + "commit-point"; }
@@ -106,6 +143,7 @@ class GroupKeys {
   std::uint64_t slots() const { return slots_; }
 
  private:
+  std::string group_;
   std::string nodes_prefix_;
   std::string prefix_;
   std::uint64_t slots_;

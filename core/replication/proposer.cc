@@ -38,7 +38,7 @@ void Proposer::End(absl::string_view why) {
   const bool in_progress = std::exchange(entry_, {}).sequence > 0;
   for (std::size_t i = 0; i < queue.size(); ++i) {
     const bool is_unknown = i == 0 && in_progress && may_be_committed;
-    queue[i].done(is_unknown ? MayBeCommitted(why) : NotCommitted(why));
+    queue[i].done(is_unknown ? WriteMayBeMade(why) : WriteNotMade(why));
   }
 }
 
@@ -142,7 +142,7 @@ void Proposer::OnNamed(const EtcdTxnResult& result) {
       queue_.pop_front();
       entry_ = {};
       End("another replica leads");
-      return proposal.done(MayBeCommitted("another replica leads"));
+      return proposal.done(WriteMayBeMade("another replica leads"));
     }
   }
   if (!is_named) {
@@ -157,7 +157,7 @@ void Proposer::OnNamed(const EtcdTxnResult& result) {
   term_.commit_point = named_point_;
   if (!applied.ok()) {
     End(applied.message());
-    return proposal.done(MayBeCommitted(applied.message()));
+    return proposal.done(WriteMayBeMade(applied.message()));
   }
   applied_[node_] = term_.commit_point.sequence;
   proposal.done(absl::OkStatus());
@@ -206,18 +206,6 @@ bool Proposer::SlotIsFree() const {
     return found != applied_.end() && found->second >= overwritten;
   });
   return static_cast<std::uint64_t>(count) >= term_.config.copies;
-}
-
-absl::Status Proposer::NotCommitted(absl::string_view why) {
-  return WithRetryAfter(
-      MakeError(reasons::kStorageFailed, absl::StrCat("The write was not made: ", why)),
-      kRetryDelay);
-}
-
-absl::Status Proposer::MayBeCommitted(absl::string_view why) const {
-  return WithUnknownOutcome(
-      MakeError(reasons::kStorageFailed,
-                absl::StrCat("The write may have been made, or may be made later: ", why)));
 }
 
 }  // namespace softlookup

@@ -56,9 +56,6 @@ class Proposer {
   // Whether Begin() was called last.
   bool is_leading() const { return leading_; }
 
-  // The error of a proposal that is never committed.
-  static absl::Status NotCommitted(absl::string_view why);
-
   // Takes over a configuration that was changed since, with the commit point that was changed with
   // it. Does nothing if they are not newer than those of the term.
   void Take(const GroupConfig& config, const CommitPoint& point);
@@ -75,8 +72,6 @@ class Proposer {
 
  private:
   static constexpr absl::Duration kResendInterval = absl::Seconds(1);
-  // When a write that was not made may be tried again. An election takes less if etcd answers.
-  static constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 
   struct Proposal {
     std::string bytes;
@@ -100,7 +95,6 @@ class Proposer {
   bool IsReplica(const std::string& node) const;
   // Whether the slot of the next entry is free: enough replicas have applied the entry in it.
   bool SlotIsFree() const;
-  absl::Status MayBeCommitted(absl::string_view why) const;
 
   const std::string node_;
   const GroupKeys keys_;

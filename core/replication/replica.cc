@@ -107,10 +107,10 @@ absl::Status Replica::StepDown() {
 absl::Status Replica::CheckPrimary() const {
   // The lease tells it even before Tick() is called.
   if (proposer_.is_leading() && lease_.lease().has_value()) return absl::OkStatus();
-  const bool is_known = !primary_node_.empty() && primary_node_ != options_.node;
-  return Proposer::NotCommitted(
-      absl::StrCat("this replica is not the primary of its group now",
-                   is_known ? absl::StrCat("; node ", primary_node_, " is") : ""));
+  constexpr absl::string_view kWhy = "this replica is not the primary of its group now";
+  if (primary_node_.empty() || primary_node_ == options_.node) return WriteNotMade(kWhy);
+  return WriteNotMade(absl::StrCat(kWhy, "; node ", primary_node_, " is"),
+                      {{"primary", primary_node_}});
 }
 
 void Replica::Propose(std::string bytes, Proposer::Done done) {
@@ -118,7 +118,7 @@ void Replica::Propose(std::string bytes, Proposer::Done done) {
   proposer_.Propose(std::move(bytes), std::move(done));
 }
 
-void Replica::Await(absl::AnyInvocable<void(absl::Status)> done) {
+void Replica::ReadCommitPoint(absl::AnyInvocable<void(absl::StatusOr<std::uint64_t>)> done) {
   // A transaction that only reads can have an old answer, so this one puts something.
   etcd_.Run({.compares = {},
              .puts = {{options_.keys.barrier(options_.node), make_nonce_()}},
@@ -131,10 +131,17 @@ void Replica::Await(absl::AnyInvocable<void(absl::Status)> done) {
                 if (!point.ok()) return done(point.status());
                 sequence = point->sequence;
               }
-              barriers_.push_back({.sequence = sequence, .done = std::move(done)});
-              Wake();
-              ServeBarriers();
+              if (sequence > store_.applied().sequence) Wake();
+              done(sequence);
             });
+}
+
+void Replica::Await(absl::AnyInvocable<void(absl::Status)> done) {
+  ReadCommitPoint([this, done = std::move(done)](absl::StatusOr<std::uint64_t> sequence) mutable {
+    if (!sequence.ok()) return done(sequence.status());
+    barriers_.push_back({.sequence = *sequence, .done = std::move(done)});
+    ServeBarriers();
+  });
 }
 
 absl::Status Replica::OnStage(const Entry& entry) {
@@ -286,14 +293,14 @@ void Replica::TellApplied() {
 void Replica::TellAddress() {
   if (has_told_address_ || is_telling_address_ || options_.address.empty()) return;
   is_telling_address_ = true;
-  etcd_.Run(
-      {.compares = {},
-       .puts = {{options_.keys.node(options_.node), EncodeNode({.address = options_.address})}},
-       .reads = {}},
-      [this](const absl::StatusOr<EtcdTxnResult>& result) {
-        is_telling_address_ = false;
-        has_told_address_ = result.ok();
-      });
+  etcd_.Run({.compares = {},
+             .puts = {{options_.keys.node(options_.node),
+                       EncodeNode({.address = options_.address, .group = options_.keys.group()})}},
+             .reads = {}},
+            [this](const absl::StatusOr<EtcdTxnResult>& result) {
+              is_telling_address_ = false;
+              has_told_address_ = result.ok();
+            });
 }
 
 void Replica::NoteConfig(const GroupView& view) {

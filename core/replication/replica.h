@@ -70,6 +70,9 @@ class Replica {
   // Commits an entry. `done` gets OK once it is committed, and applied here. If
   // HasUnknownOutcome() holds for an error, the entry may be committed; otherwise it never is.
   void Propose(std::string bytes, Proposer::Done done);
+  // Asks etcd for the commit point. `done` gets the sequence of the last entry that was committed
+  // before the call, or of a later one. This replica may not have it yet.
+  void ReadCommitPoint(absl::AnyInvocable<void(absl::StatusOr<std::uint64_t>)> done);
   // `done` gets OK once this replica has applied all that was committed before the call.
   void Await(absl::AnyInvocable<void(absl::Status)> done);
 

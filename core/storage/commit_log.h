@@ -89,15 +89,28 @@ class CommitLog {
   // returns. Null: no call is made after this returns. Only a replicated log has unknown outcomes.
   virtual void WhenSettled(absl::AnyInvocable<void(bool is_made)> settled) {}
 
-  // The next three are for a replicated log, which other replicas change, too. Call PauseReplay()
+  // The next six are for a replicated log, which other replicas change, too. Call PauseReplay()
   // before the stores are read, and StartReplay() once they are. The log gets no entry of another
   // replica in between.
   virtual void PauseReplay() {}
   // From now on, calls `replay` for the entries of other replicas, one at a time, on any thread.
   // Null: makes no call after this returns.
   virtual void StartReplay(LogReplay* replay) {}
+  // Call this, not during a Commit(), whenever the stores show all changes that the log has made.
+  virtual void OnPublished() {}
+  // Calls `done` once the stores show all that any replica had committed before this call, or with
+  // an error: CLUSTER_UNAVAILABLE after some seconds at most. `done` must be quick, and may run on
+  // any thread. StartReplay(nullptr) ends what still waits. Only for a log that is_replicated().
+  virtual void AwaitLatest(absl::AnyInvocable<void(absl::Status)> done) { done(absl::OkStatus()); }
+  // Returns whether other replicas commit to the log, too.
+  virtual bool is_replicated() const { return false; }
   // Returns whether Commit() can succeed now, as far as that is known.
   virtual bool is_writable() const { return true; }
+
+  // Call this before a write that gives a store of `tenant` its name (TenantOf()). If stores of the
+  // tenant may not be written to this log, returns why. Waits for some seconds at most.
+  // Thread-safe. Only a replicated log refuses a tenant.
+  virtual absl::Status ClaimTenant(absl::string_view tenant) { return absl::OkStatus(); }
 
   // Returns true after a Commit() or work in the background has failed. After a full disk, the
   // result is false again once a Commit() that needs room has succeeded. Thread-safe.

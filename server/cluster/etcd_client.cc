@@ -20,6 +20,8 @@ constexpr int kReconnectMillisecondsMax = 1'000;
 constexpr absl::Duration kRewatchInterval = absl::Seconds(1);
 // A member that is away makes a call fail now and then, which says nothing while others answer.
 constexpr absl::Duration kQuietAboutErrors = absl::Seconds(3);
+// An answer of more than 4 MiB is refused.
+constexpr std::int64_t kKeysPerPage = 1'000;
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& endpoint,
                                            const EtcdOptions& options) {
@@ -87,7 +89,37 @@ absl::StatusOr<EtcdTxnResult> ResultOf(const pb::TxnResponse& response, std::siz
   return result;
 }
 
+// Adds a page of keys in [begin, end) to `listed`. Each key must come after the one before, so a
+// listing ends whatever a member answers.
+absl::Status AddPage(pb::RangeResponse& page, const std::string& end,
+                     std::vector<EtcdKeyValue>& listed) {
+  if (page.more() && page.kvs_size() == 0) {
+    return absl::InternalError("etcd's answer says that there are more keys, but has none");
+  }
+  for (pb::KeyValue& kv : *page.mutable_kvs()) {
+    if (kv.key() >= end || (!listed.empty() && kv.key() <= listed.back().key)) {
+      return absl::InternalError("etcd's answer has a key out of its place");
+    }
+    if (listed.size() == Etcd::kListedKeysMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("etcd: there are more than ", Etcd::kListedKeysMax, " keys"));
+    }
+    listed.push_back(
+        {.key = std::move(*kv.mutable_key()), .value = std::move(*kv.mutable_value())});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+struct EtcdClient::Listing {
+  std::string begin;
+  std::string end;
+  Callback<std::vector<EtcdKeyValue>> done;
+  std::vector<EtcdKeyValue> listed;
+  std::int64_t revision = 0;     // That of the first page. 0: there was no page.
+  bool has_begun_again = false;  // Because etcd no longer had that revision.
+};
 
 struct EtcdClient::Member {
   Member(const std::string& endpoint, const EtcdOptions& options)
@@ -128,6 +160,7 @@ class EtcdClient::KeepAliveStream final
   void OnReadDone(bool ok) override {
     InEvent(this);
     has_answer_ = ok;
+    BeforeEvent(this);
     // There is nothing more to say. The member would keep the stream.
     context_.TryCancel();
   }
@@ -217,6 +250,45 @@ void EtcdClient::Run(EtcdTxn txn, Callback<EtcdTxnResult> done) {
       std::move(done));
 }
 
+void EtcdClient::List(std::string begin, std::string end,
+                      Callback<std::vector<EtcdKeyValue>> done) {
+  ListNextPage(std::make_unique<Listing>(
+      Listing{.begin = std::move(begin), .end = std::move(end), .done = std::move(done)}));
+}
+
+void EtcdClient::ListNextPage(std::unique_ptr<Listing> listing) {
+  pb::RangeRequest request;
+  // After a key comes the same with a zero byte.
+  request.set_key(listing->listed.empty() ? listing->begin : listing->listed.back().key + '\0');
+  request.set_range_end(listing->end);
+  request.set_limit(kKeysPerPage);
+  request.set_revision(listing->revision);
+  Call<pb::RangeRequest, pb::RangeResponse, pb::RangeResponse>(
+      std::move(request),
+      [this](auto... arguments) { member().kv.async()->Range(std::move(arguments)...); },
+      [](const pb::RangeResponse& response) { return response; },
+      [this, listing = std::move(listing)](absl::StatusOr<pb::RangeResponse> page) mutable {
+        OnPage(std::move(listing), std::move(page));
+      });
+}
+
+void EtcdClient::OnPage(std::unique_ptr<Listing> listing, absl::StatusOr<pb::RangeResponse> page) {
+  if (absl::IsOutOfRange(page.status()) && !listing->has_begun_again) {
+    listing->has_begun_again = true;
+    listing->revision = 0;
+    listing->listed.clear();
+    return ListNextPage(std::move(listing));
+  }
+  absl::Status status = page.status();
+  // A member that has too many requests says nothing about the number of keys.
+  if (absl::IsResourceExhausted(status)) status = absl::UnavailableError(status.message());
+  if (status.ok()) status = AddPage(*page, listing->end, listing->listed);
+  if (!status.ok()) return listing->done(std::move(status));
+  if (!page->more()) return listing->done(std::move(listing->listed));
+  if (listing->revision == 0) listing->revision = page->header().revision();
+  ListNextPage(std::move(listing));
+}
+
 void EtcdClient::GrantLease(absl::Duration ttl, Callback<std::int64_t> done) {
   pb::LeaseGrantRequest request;
   request.set_ttl(absl::ToInt64Seconds(absl::Ceil(ttl, absl::Seconds(1))));
@@ -246,10 +318,8 @@ void EtcdClient::KeepAlive(std::int64_t lease, Callback<bool> done) {
         });
       });
   Prepare(stream->context(), options_.call_timeout);
-  Member& asked = member();
-  // Another member the next time. A member that is cut off answers as if the lease were alive.
-  ++next_;
-  stream->Start(asked.leases.lease);
+  // Another member each time. A member that is cut off answers as if the lease were alive.
+  stream->Start(members_[next_keep_alive_++ % members_.size()]->leases.lease);
 }
 
 void EtcdClient::RevokeLease(std::int64_t lease) {
@@ -282,6 +352,7 @@ void EtcdClient::Tick() {
       new WatchStream(watched_begin_, watched_end_, calls_, posts(&EtcdClient::OnChange),
                       posts(&EtcdClient::OnWatchEnd));
   Prepare(stream->context(), absl::InfiniteDuration());
+  watched_ = next_;
   stream->Start(member().leases.watch);
 }
 
@@ -289,10 +360,14 @@ void EtcdClient::OnChange() { on_change_(); }
 
 void EtcdClient::OnWatchEnd() {
   watching_ = false;
-  ++next_;
+  LeaveMember(watched_);
 }
 
 EtcdClient::Member& EtcdClient::member() { return *members_[next_ % members_.size()]; }
+
+void EtcdClient::LeaveMember(std::size_t asked) {
+  if (next_ == asked) ++next_;
+}
 
 void EtcdClient::Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
   if (timeout != absl::InfiniteDuration()) {
@@ -326,14 +401,15 @@ void EtcdClient::Call(Request request, Start start,
   calls_->Add(state->context, at_end);
   BeforeEvent(state);
   start(&state->context, &state->request, &state->response,
-        std::function<void(grpc::Status)>([this, state](const grpc::Status& status) {
+        std::function<void(grpc::Status)>([this, state, asked = next_](const grpc::Status& status) {
           InEvent(state);
           const std::unique_ptr<State> ended(state);
           ended->calls->Remove(ended->context);
           // The task takes what it needs of the state.
-          ended->post([this, status, response = std::move(ended->response),
+          ended->post([this, status, asked, response = std::move(ended->response),
                        read = std::move(ended->read), done = std::move(ended->done)]() mutable {
             const absl::Status checked = Check(status, response.header());
+            if (!checked.ok()) LeaveMember(asked);
             done(checked.ok() ? read(response) : absl::StatusOr<Result>(checked));
           });
         }));
@@ -346,13 +422,13 @@ std::string EtcdClient::trouble() const {
 
 absl::Status EtcdClient::Check(const grpc::Status& status, const pb::ResponseHeader& header) {
   absl::Status checked = StatusOf(status, header);
-  if (checked.ok() || absl::IsNotFound(checked)) {  // A lease that has ended is an answer, too.
+  // That a lease has ended, or that a revision was compacted, is an answer, too.
+  if (checked.ok() || absl::IsNotFound(checked) || absl::IsOutOfRange(checked)) {
     failing_since_ = absl::InfiniteFuture();
   } else {
     failing_since_ = std::min(failing_since_, absl::Now());
     last_error_ = checked;
   }
-  if (!checked.ok()) ++next_;
   return checked;
 }
 

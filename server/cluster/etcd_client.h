@@ -28,10 +28,10 @@ struct EtcdOptions {
 // A client of an etcd of version 3.4 or later. The functions of Etcd must be called on one thread,
 // on which `post` has tasks run one after another.
 //
-// A call goes to one member. After an error the next call goes to the next member, and this one is
-// not sent again: the caller knows whether it may be. Leases and watches have connections of their
-// own, so that large transactions do not hold them up. Each call asks for a member that hears of a
-// leader.
+// Calls go to one member until one of them fails there; the next call goes to the next member. The
+// one that has failed is not sent again: the caller knows whether it may be. A lease is kept alive
+// at another member each time. Leases and watches have connections of their own, so that large
+// transactions do not hold them up. Each call asks for a member that hears of a leader.
 class EtcdClient final : public Etcd {
  public:
   // Called on any thread, also on several at once.
@@ -44,6 +44,7 @@ class EtcdClient final : public Etcd {
   ~EtcdClient() override;
 
   void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override;
+  void List(std::string begin, std::string end, Callback<std::vector<EtcdKeyValue>> done) override;
   void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) override;
   void KeepAlive(std::int64_t lease, Callback<bool> done) override;
   void RevokeLease(std::int64_t lease) override;
@@ -62,12 +63,19 @@ class EtcdClient final : public Etcd {
   using AtEnd = CallSet::AtEnd;
   class KeepAliveStream;
   class WatchStream;
+  struct Listing;
   struct Member;
 
   void OnChange();
   void OnWatchEnd();
   // The member that the next call goes to.
   Member& member();
+  // Asks for the next page of a List(). The pages show the revision of the first one.
+  void ListNextPage(std::unique_ptr<Listing> listing);
+  void OnPage(std::unique_ptr<Listing> listing, absl::StatusOr<etcdserverpb::RangeResponse> page);
+  // A call has failed that was made when next_ was `asked`. Calls that fail together at a member
+  // that is stuck must not go round all others, back to it.
+  void LeaveMember(std::size_t asked);
   // Sets the deadline of a call, and what all calls have.
   void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
   // Makes a call of `start`, with a request, and passes `read` the answer, or an error.
@@ -84,16 +92,18 @@ class EtcdClient final : public Etcd {
       });
     };
   }
-  // Returns an error for a status that is not OK, and for a header of another cluster. After an
-  // error the next call goes to the next member.
+  // Returns an error for a status that is not OK, and for a header of another cluster.
   absl::Status Check(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
   absl::Status StatusOf(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
 
   const EtcdOptions options_;
   const Post post_;
   std::vector<std::unique_ptr<Member>> members_;
-  std::size_t next_ = 0;
-  std::uint64_t cluster_id_ = 0;  // Of the first answer.
+  // These count on, and name members modulo their number.
+  std::size_t next_ = 0;             // Where the next call goes.
+  std::size_t next_keep_alive_ = 0;  // Where a lease is kept alive next.
+  std::size_t watched_ = 0;          // next_ when the watch was begun.
+  std::uint64_t cluster_id_ = 0;     // Of the first answer.
   absl::Status last_error_;
   absl::Time failing_since_ = absl::InfiniteFuture();
   // Calls in progress, which the destructor ends.

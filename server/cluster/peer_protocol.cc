@@ -23,7 +23,8 @@ cluster::v1::Caller CallerOf(const PeerOptions& options, const std::string& to_n
 }
 
 std::shared_ptr<grpc::Channel> OpenPeerChannel(
-    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+    int message_bytes_max) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
@@ -34,7 +35,7 @@ std::shared_ptr<grpc::Channel> OpenPeerChannel(
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(kPeerMessageBytesMax);
+  arguments.SetMaxReceiveMessageSize(message_bytes_max);
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 

@@ -42,9 +42,12 @@ struct PeerOptions {
 
 cluster::v1::Caller CallerOf(const PeerOptions& options, const std::string& to_node);
 
-// Returns a channel with a connection of its own to `address`, as HOST:PORT.
+inline constexpr int kNoMessageLimit = -1;
+// Returns a channel with a connection of its own to `address`, as HOST:PORT. It takes messages of
+// at most `message_bytes_max`.
 std::shared_ptr<grpc::Channel> OpenPeerChannel(
-    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+    int message_bytes_max = kPeerMessageBytesMax);
 
 // Whether `text` has the form of a SHA-256: 64 digits of [0-9a-f].
 bool IsSha256(absl::string_view text);

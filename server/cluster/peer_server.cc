@@ -27,7 +27,8 @@ namespace {
 
 // Each call has a thread. Some more answer the calls beyond PeerServer::kCallsMax.
 constexpr int kPeerThreadsMax = PeerServer::kCallsMax + 16;
-// Bytes that gRPC itself holds, above all of messages that have not arrived whole.
+// Bytes that gRPC itself holds of PeerServer's calls, above all of messages that have not arrived
+// whole.
 constexpr std::size_t kTransportBytesMax = std::size_t{256} << 20;
 // How often a call that waits looks whether it was cancelled.
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(100);
@@ -283,13 +284,12 @@ absl::StatusOr<std::unique_ptr<PeerServer>> PeerServer::Start(PeerServerOptions 
                              static_cast<int>(absl::ToInt64Milliseconds(kPeerKeepalive)));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                              static_cast<int>(absl::ToInt64Milliseconds(kPeerKeepaliveTimeout)));
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kPeerThreadsMax);
-  builder.SetMaxReceiveMessageSize(kPeerMessageBytesMax);
+  builder.SetMaxReceiveMessageSize(std::max(kPeerMessageBytesMax, options.message_bytes_max));
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
   builder.SetResourceQuota(grpc::ResourceQuota("softlookup peers")
-                               .Resize(kTransportBytesMax)
+                               .Resize(kTransportBytesMax + options.transport_bytes_max)
                                .SetMaxThreads(kPeerThreadsMax));
   started->server_ = builder.BuildAndStart();
   if (started->server_ == nullptr) return absl::UnavailableError("gRPC does not start");

@@ -16,13 +16,17 @@
 namespace softlookup::server {
 
 struct PeerServerOptions {
-  // Gives the server the port that it takes connections from, with its credentials.
+  // Gives the server the port that it takes connections from, with its credentials. May register
+  // other services, and change how many calls a connection may have.
   std::function<void(grpc::ServerBuilder&)> add_port;
   ReplicaName name;  // This replica's. Calls that are meant for another one are refused.
   // Where copies for other replicas are made. Created if it is missing, but its parent must exist.
   // What an earlier process has left in it, named seed-*, is removed. No other PeerServer may have
   // it.
   std::string scratch_directory;
+  // What the other services need beside what PeerServer needs. 0: there are none.
+  int message_bytes_max = 0;            // Of a message.
+  std::size_t transport_bytes_max = 0;  // That gRPC holds, such as of messages not here whole.
 };
 
 // Answers what the other replicas of a group ask of this one (server/cluster/peers/peers.proto).
@@ -45,13 +49,16 @@ class PeerServer {
   PeerServer(const PeerServer&) = delete;
   PeerServer& operator=(const PeerServer&) = delete;
 
+  // The server, for the other services that add_port() has registered.
+  const std::shared_ptr<grpc::Server>& grpc_server() const { return server_; }
+
  private:
   class Service;
 
   explicit PeerServer(std::unique_ptr<Service> service);
 
   const std::unique_ptr<Service> service_;
-  std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::Server> server_;
 };
 
 }  // namespace softlookup::server

@@ -211,7 +211,7 @@ bool Rest(absl::Duration rest, const std::function<bool()>& should_stop) {
 }  // namespace
 
 absl::Status SeedIfNew(const std::string& data_directory, const ReplicaName& name,
-                       const PeerOptions& peers, ReplicaThread& thread,
+                       const PeerOptions& peers, bool may_found, ReplicaThread& thread,
                        const std::function<bool()>& should_stop) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const SeededDirectory directory,
                               SeededDirectory::Open(data_directory));
@@ -221,7 +221,8 @@ absl::Status SeedIfNew(const std::string& data_directory, const ReplicaName& nam
   if (!is_new && !directory.must_seed_again()) return absl::OkStatus();
   absl::Time next_line = absl::Now() + kWaitingLineInterval;
   for (absl::Duration rest = kRestMin;; rest = std::min(2 * rest, kRestMax)) {
-    const absl::StatusOr<std::optional<SeedSource>> source = FindSeedSource(name, thread);
+    const absl::StatusOr<std::optional<SeedSource>> source =
+        FindSeedSource(name, may_found, thread);
     absl::Status status = source.status();
     if (source.ok()) {
       if (!source->has_value()) return absl::OkStatus();

@@ -12,14 +12,16 @@ namespace softlookup::server {
 
 // If the data directory has no records, or SeedAgain() was called for it, and the group of the
 // replica `name` has some, copies the primary's records into it. Waits for etcd and for the
-// primary. A copy that was cut short is begun anew, or finished if all its files had arrived.
+// primary. A copy that was cut short is begun anew, or finished if all its files had arrived. If
+// not `may_found`, also waits until the group is founded and has this node.
 //
-// CANCELLED soon after should_stop() returns true. FAILED_PRECONDITION if etcd does not have this
-// node in the group, if the records are not of this group, or if the directory has other records
-// than before the copy was begun. DIRECTORY_IN_USE if another process has the directory.
-// UNAVAILABLE for errors of the disk, but not of those while the copy is made: it is made again.
+// CANCELLED soon after should_stop() returns true. FAILED_PRECONDITION if `may_found` and etcd does
+// not have this node in the group, if the records are not of this group, or if the directory has
+// other records than before the copy was begun. DIRECTORY_IN_USE if another process has the
+// directory. UNAVAILABLE for errors of the disk, but not of those while the copy is made: it is
+// made again.
 absl::Status SeedIfNew(const std::string& data_directory, const ReplicaName& name,
-                       const PeerOptions& peers, ReplicaThread& thread,
+                       const PeerOptions& peers, bool may_found, ReplicaThread& thread,
                        const std::function<bool()>& should_stop);
 
 // Notes that the directory has fallen too far behind its group, so that the next start replaces it.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/limits.h"
+#include "softlookup/tenant.h"
 
 namespace softlookup::server {
 namespace {
@@ -26,7 +27,7 @@ absl::Status Exceeded(absl::string_view tenant, const TokenBuckets::Refusal& ref
 }  // namespace
 
 absl::string_view TenantLimits::TenantOf(absl::string_view store) {
-  return store.substr(0, store.find('/')).substr(0, kNameLengthMax);
+  return softlookup::TenantOf(store).substr(0, kNameLengthMax);
 }
 
 absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows, absl::Time now) {

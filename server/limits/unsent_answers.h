@@ -24,7 +24,8 @@ class UnsentAnswers {
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
   // Adds `bytes` of an answer. Returns false, and adds nothing, if they would exceed a maximum and
-  // `may_refuse` is set. `connection` is the connection's peer, as gRPC names it.
+  // `may_refuse` is set. `connection` is the connection's peer, as gRPC names it. A router's
+  // connection counts as one for each address of a client that the router tells.
   bool Add(const std::string& connection, std::int64_t bytes, bool may_refuse);
   // Subtracts `bytes`, which Add() added for an answer.
   void Remove(const std::string& connection, std::int64_t bytes);

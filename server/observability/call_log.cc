@@ -41,7 +41,7 @@ nlohmann::ordered_json FieldsOf(const CallInfo& call, absl::Duration duration,
   nlohmann::ordered_json fields = {{"method", std::string(NameOf(call.method))},
                                    {"code", absl::StatusCodeToString(status.code())},
                                    {"duration_ms", Milliseconds(duration)},
-                                   {"peer", call.context.peer()}};
+                                   {"peer", std::string(call.peer)}};
   if (!call.identity.empty()) fields["identity"] = std::string(call.identity);
   const absl::string_view trace_id = TraceIdOf(call.context);
   if (!trace_id.empty()) fields["trace_id"] = std::string(trace_id);

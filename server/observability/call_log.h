@@ -19,6 +19,7 @@ namespace softlookup::server {
 struct CallInfo {
   Method method;
   grpc::ServerContextBase& context;
+  absl::string_view peer;           // The client's address, as gRPC names it.
   absl::string_view identity = {};  // The caller's name; empty if not identified.
 };
 

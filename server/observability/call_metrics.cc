@@ -26,6 +26,7 @@ constexpr std::array kRejectionReasons = {reasons::kQueueFull.name,
                                           reasons::kCompactionInProgress.name,
                                           reasons::kRestoreInProgress.name,
                                           reasons::kClusterUnavailable.name,
+                                          reasons::kTooManyTenants.name,
                                           absl::string_view("OTHER")};
 
 }  // namespace

@@ -231,6 +231,41 @@ void AddProcess(const ProcessStats& process, Page& page) {
              "When the process started, in Unix time.");
 }
 
+void AddRoutedNodes(const RoutedNodes& routed, Page& page) {
+  const auto labels = [](const RoutedNode& node) -> Labels {
+    return {{"group", node.group}, {"node", node.node}};
+  };
+  page.Begin("softlookup_router_calls_total", MetricType::Counter,
+             "Calls of nodes: those that the node has answered, and those that it was not reached "
+             "for, or did not answer.");
+  for (const RoutedNode& node : routed.nodes) {
+    for (const auto& [result, count] :
+         {std::pair("answered", node.answered), {"failed", node.failed}}) {
+      Labels all = labels(node);
+      all.push_back({"result", result});
+      page.Add(count, std::move(all));
+    }
+  }
+  page.Begin("softlookup_router_calls_in_progress", MetricType::Gauge,
+             "Calls of nodes that are not over.");
+  for (const RoutedNode& node : routed.nodes) page.Add(node.in_progress, labels(node));
+  page.Begin("softlookup_router_node_connected", MetricType::Gauge,
+             "1 while the router has a connection to the node.");
+  for (const RoutedNode& node : routed.nodes) page.Add(node.is_connected, labels(node));
+  page.Begin("softlookup_router_node_primary", MetricType::Gauge,
+             "1 while the node is the primary of its group, as far as the router knows.");
+  for (const RoutedNode& node : routed.nodes) page.Add(node.is_primary, labels(node));
+  page.Gauge("softlookup_router_etcd_answers", routed.has_etcd,
+             "1 while etcd answers the router, within some seconds.");
+}
+
+void AddBuild(bool ready, Page& page) {
+  page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");
+  const auto [version, commit] = VersionAndCommit();
+  page.Add(1, {{"version", version}, {"commit", commit}});
+  page.Gauge("softlookup_ready", ready, "1 while the server takes calls.");
+}
+
 }  // namespace
 
 std::string MetricsPage(const Engine& engine, const Replication* replication,
@@ -238,16 +273,25 @@ std::string MetricsPage(const Engine& engine, const Replication* replication,
                         const DiskStats& disks, const SecurityStats& security, bool ready) {
   const EngineStats stats = engine.stats();
   Page page;
-  page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");
-  const auto [version, commit] = VersionAndCommit();
-  page.Add(1, {{"version", version}, {"commit", commit}});
-  page.Gauge("softlookup_ready", ready, "1 while the server takes calls.");
+  AddBuild(ready, page);
   AddCalls(calls, page);
   AddLookups(stats, page);
   AddWrites(stats, page);
   AddStores(stats, engine.limits().ram_bytes_max, page);
   AddReplication(replication, page);
   AddDisks(disks, page);
+  AddSecurity(security, page);
+  AddProcess(process, page);
+  return page.Text();
+}
+
+std::string RouterMetricsPage(const RoutedNodes& nodes, const CallMetrics& calls,
+                              const ProcessStats& process, const SecurityStats& security,
+                              bool ready) {
+  Page page;
+  AddBuild(ready, page);
+  AddCalls(calls, page);
+  AddRoutedNodes(nodes, page);
   AddSecurity(security, page);
   AddProcess(process, page);
   return page.Text();

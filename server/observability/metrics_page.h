@@ -6,6 +6,7 @@
 #include "server/observability/call_metrics.h"
 #include "server/observability/disk_watch.h"
 #include "server/observability/process_stats.h"
+#include "server/observability/routed_nodes.h"
 #include "server/observability/security_stats.h"
 #include "softlookup/engine.h"
 #include "softlookup/replication.h"
@@ -17,6 +18,11 @@ namespace softlookup::server {
 std::string MetricsPage(const Engine& engine, const Replication* replication,
                         const CallMetrics& calls, const ProcessStats& process,
                         const DiskStats& disks, const SecurityStats& security, bool ready);
+
+// As above, of a router.
+std::string RouterMetricsPage(const RoutedNodes& nodes, const CallMetrics& calls,
+                              const ProcessStats& process, const SecurityStats& security,
+                              bool ready);
 
 }  // namespace softlookup::server
 

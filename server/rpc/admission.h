@@ -32,13 +32,18 @@ inline std::int64_t QueriesOf(const v1::AttendRequest& request, const Limits& li
   return std::min(queries, limits.queries_per_lookup_max);
 }
 
+// Whether the lookup may wait: for its min_revision, or to be linearizable.
+inline bool MayWait(const Engine& engine, const v1::LookupRequest& request) {
+  return request.min_revision() > 0 || (request.linearizable() && engine.asks_for_latest());
+}
+
 // QUEUE_FULL if the engine would now refuse this lookup in `store` for load. Always OK if the
-// lookup has a filter or a min_revision, or reads a memory. The check assumes a lookup over all
-// rows that the store has now.
+// lookup has a filter, waits (MayWait), or reads a memory. The check assumes a lookup over all rows
+// that the store has now.
 inline absl::Status CheckRoom(Engine& engine, const std::string& store,
                               const v1::LookupRequest& request) {
   const bool over_all_rows =
-      !request.has_filter() && request.min_revision() == 0 &&
+      !request.has_filter() && !MayWait(engine, request) &&
       (request.source() == v1::SOURCE_UNSPECIFIED || request.source() == v1::SOURCE_ROWS);
   return over_all_rows ? engine.CheckRoom(store, QueriesOf(request, engine.limits()))
                        : absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include <grpc/support/time.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,11 +10,14 @@
 
 namespace softlookup::server {
 
-Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec)
+Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec,
+           CallOrigin origin)
     : dependencies_(dependencies),
       rpc_(rpc),
       spec_(spec),
-      gate_(dependencies.streams, dependencies.limiters, dependencies.authenticator, rpc, spec),
+      origin_(origin),
+      gate_(dependencies.streams, dependencies.limiters, dependencies.authenticator, rpc, spec,
+            origin),
       auditor_(dependencies.audit, dependencies.refusals, spec,
                [this] {
                  return AuditSubject{.identity = gate_.identity(),
@@ -36,6 +40,13 @@ void Call::LogStore(StoreEvent event, nlohmann::ordered_json fields) const {
   if (!gate_.identity().empty()) fields["identity"] = gate_.identity();
   fields["peer"] = gate_.peer();
   dependencies_.engine_log.Write(event, std::move(fields));
+}
+
+absl::Duration Call::RevisionWaitMax(std::uint64_t min_revision) const {
+  if (min_revision == 0) return absl::InfiniteDuration();
+  const absl::Duration wait_max = limiters().limits.revision_wait_max;
+  if (origin_ == CallOrigin::kClient) return wait_max;
+  return std::min(wait_max, RoutedRevisionWaitOf(rpc_.context()));
 }
 
 absl::Time Call::deadline() const {

@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@
 #include "server/rpc/call_limiters.h"
 #include "server/rpc/call_reporter.h"
 #include "server/rpc/message_receiver.h"
+#include "server/rpc/routed_metadata.h"
 #include "server/rpc/rpc.h"
 #include "server/rpc/stream_registry.h"
 #include "server/security/audit_log.h"
@@ -45,7 +47,7 @@ struct CallDependencies {
 class Call {
  public:
   // `dependencies` and `spec` must outlive this.
-  Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec);
+  Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec, CallOrigin origin);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -65,16 +67,27 @@ class Call {
         bytes, {.identity = gate_.identity(), .budget = gate_.request_bytes()}, message, charge);
   }
 
+  // Charges the bytes of a message that is passed on as it is. See MessageReceiver::Hold().
+  absl::Status Hold(const grpc::ByteBuffer& bytes, MessageCharge& charge) const {
+    return limiters().messages.Hold(
+        bytes, {.identity = gate_.identity(), .budget = gate_.request_bytes()}, charge);
+  }
+
   // Writes a line of the server log about a store that the call has to do with: `fields`, and who
   // has called.
   void LogStore(StoreEvent event, nlohmann::ordered_json fields) const;
   // Counts a restore that the call has tried to make. `is_ok`: it has succeeded.
   void CountRestore(bool is_ok) const { dependencies_.observer.OnRestore(is_ok); }
 
+  // The name of the caller's identity; empty if there is none.
+  const std::string& identity() const { return gate_.identity(); }
   // The deadline that the client set; infinite if none.
   absl::Time deadline() const;
+  // The longest time that a lookup may wait for `min_revision`: the server's limit, or that of the
+  // router if it is shorter. Infinite if `min_revision` is 0.
+  absl::Duration RevisionWaitMax(std::uint64_t min_revision) const;
   // The name under which the caller takes turns with others at the workers: its identity, or its
-  // connection if it has no identity.
+  // address if it has no identity.
   absl::string_view turn() const {
     return gate_.identity().empty() ? gate_.peer() : gate_.identity();
   }
@@ -83,6 +96,7 @@ class Call {
   const CallDependencies& dependencies_;
   Rpc& rpc_;
   const MethodSpec& spec_;
+  const CallOrigin origin_;
   CallGate gate_;
   CallAuditor auditor_;
   CallReporter reporter_;

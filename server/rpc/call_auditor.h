@@ -21,7 +21,7 @@ inline constexpr std::int64_t kRefusalLinesPerSecondMax = 100;
 // What an audit line says about who makes a call, from where, and for which store.
 struct AuditSubject {
   std::string identity;  // The identity's name; empty if there is none.
-  std::string peer;      // The connection's other end, as gRPC names it.
+  std::string peer;      // The client's address, as gRPC names it.
   std::string store;     // The store that the call last named; empty if there is none.
   std::string new_name;  // The name that the call is to give the store; empty if there is none.
   std::string trace_id;  // Empty if the caller sent none.

@@ -32,19 +32,28 @@ void Keep(absl::string_view store, std::string& kept) {
   kept.assign(store.data(), store.size());
 }
 
+std::string PeerOf(const Rpc& rpc, CallOrigin origin) {
+  if (origin == CallOrigin::kClient) return rpc.peer();
+  return RoutedClientOf(rpc.context()).value_or(rpc.peer());
+}
+
 }  // namespace
 
 CallGate::CallGate(const StreamRegistry& streams, CallLimiters& limiters,
-                   const Authenticator& authenticator, const Rpc& rpc, const MethodSpec& spec)
+                   const Authenticator& authenticator, const Rpc& rpc, const MethodSpec& spec,
+                   CallOrigin origin)
     : streams_(streams),
       limiters_(limiters),
       authenticator_(authenticator),
       rpc_(rpc),
       spec_(spec),
-      connection_(limiters.connections, rpc.peer()) {}
+      origin_(origin),
+      peer_(PeerOf(rpc, origin)) {
+  if (origin == CallOrigin::kClient) connection_.emplace(limiters.connections, rpc.peer());
+}
 
 absl::Status CallGate::Admit() {
-  if (connection_.is_over_limit()) {
+  if (connection_.has_value() && connection_->is_over_limit()) {
     const std::string limit = absl::StrCat(limiters_.connections.calls_max());
     return MakeError(reasons::kTooManyCalls,
                      absl::StrCat("The connection has ", limit, " calls in progress already"),
@@ -52,8 +61,13 @@ absl::Status CallGate::Admit() {
   }
   if (spec_.access == Access::kNone) return absl::OkStatus();
   if (streams_.is_draining()) return ShuttingDown();
-  if (!authenticator_.requires_identity()) return absl::OkStatus();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
+  Credentials credentials;
+  if (origin_ == CallOrigin::kRouter) {
+    credentials = RoutedCredentialsOf(rpc_.context());
+  } else {
+    if (!authenticator_.requires_identity()) return absl::OkStatus();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(credentials, CredentialsOf(rpc_.context()));
+  }
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, authenticator_.Identify(std::move(credentials)));
   if (caller_.identity == nullptr) return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "server/limits/connection_calls.h"
 #include "server/limits/request_bytes.h"
 #include "server/rpc/call_limiters.h"
+#include "server/rpc/routed_metadata.h"
 #include "server/rpc/rpc.h"
 #include "server/rpc/stream_registry.h"
 #include "server/security/authenticator.h"
@@ -34,13 +35,17 @@ namespace softlookup::server {
 //     EnterRename() checks the role and the tenants' requests for a message with two names.
 // If the server has no auth rules, callers are not checked, but tenants' rates are.
 //
+// A router's connection carries the calls of many clients, and has no limit of its own. The caller
+// of such a call is the identity that the router names.
+//
 // Thread-safe, except that Enter() and EnterRename() must be called for one message at a time.
 class CallGate {
  public:
-  // Counts the call as in progress on its connection for the lifetime of this object. All arguments
-  // must outlive this.
+  // Counts the call of a client as in progress on its connection for the lifetime of this object.
+  // All arguments must outlive this.
   CallGate(const StreamRegistry& streams, CallLimiters& limiters,
-           const Authenticator& authenticator, const Rpc& rpc, const MethodSpec& spec);
+           const Authenticator& authenticator, const Rpc& rpc, const MethodSpec& spec,
+           CallOrigin origin);
 
   // Returns SHUTTING_DOWN, TOO_MANY_CALLS, UNAUTHENTICATED, PERMISSION_DENIED or IDENTITY_LIMIT if
   // no message of the call may be read. Call this once, first.
@@ -77,8 +82,9 @@ class CallGate {
   std::shared_ptr<RequestBytes> request_bytes() const;
   // The name of the caller that Admit() identified; empty if there is none.
   const std::string& identity() const { return identity_; }
-  // The connection's other end, as gRPC names it.
-  const std::string& peer() const { return connection_.peer(); }
+  // The address of the client, as gRPC names it: the connection's other end or, if a router tells
+  // one, what the router tells.
+  const std::string& peer() const { return peer_; }
   // The last store passed to Enter(), EnterRename() or KeepNames(); empty if there is none.
   std::string store() const;
   // The new name passed to EnterRename() or KeepNames(); empty if there is none.
@@ -106,8 +112,10 @@ class CallGate {
   const Authenticator& authenticator_;
   const Rpc& rpc_;
   const MethodSpec& spec_;
-  const ConnectionCalls::Call connection_;
-  std::string identity_;  // Set by Admit().
+  const CallOrigin origin_;
+  const std::string peer_;
+  std::optional<ConnectionCalls::Call> connection_;  // nullopt for a router's call.
+  std::string identity_;                             // Set by Admit().
 
   mutable absl::Mutex mutex_;
   Caller caller_ ABSL_GUARDED_BY(mutex_);

@@ -43,7 +43,10 @@ class CallReporter {
 
  private:
   CallInfo Info() const {
-    return {.method = spec_.method, .context = rpc_.context(), .identity = gate_.identity()};
+    return {.method = spec_.method,
+            .context = rpc_.context(),
+            .peer = gate_.peer(),
+            .identity = gate_.identity()};
   }
   grpc::Status ToSend(const absl::Status& status) const;
 

@@ -185,6 +185,7 @@ absl::Status DecodeLookup(const v1::LookupRequest& request, const std::string& s
                               DecodeEnum("source", request.source(), Source::kRowsAndMemory));
   lookup.memory = request.memory();
   lookup.min_revision = request.min_revision();
+  lookup.linearizable = request.linearizable();
   return absl::OkStatus();
 }
 

@@ -32,7 +32,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   void OnCancel() override { cancel_->Cancel(); }
 
  private:
-  // Ends the lookup's wait for a revision when the server stops or the caller loses its rights.
+  // Ends the lookup's wait when the server stops or the caller loses its rights.
   // May outlive the call.
   class Wait final : public DrainableStream {
    public:
@@ -65,7 +65,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   const std::shared_ptr<CancelToken> cancel_;
   DecodedLookup decoded_;
   LookupReport report_;
-  std::shared_ptr<Wait> wait_;  // Null if the lookup has no min_revision.
+  std::shared_ptr<Wait> wait_;  // Null if the lookup may not wait.
   RevisionWait revision_wait_;
 };
 
@@ -78,10 +78,11 @@ absl::Status LookupCall::Prepare() {
 
 void LookupCall::Run() {
   if (absl::Status status = Prepare(); !status.ok()) return Refuse(status);
-  if (request_.min_revision() > 0) {
+  if (MayWait(engine_, request_)) {
     wait_ = std::make_shared<Wait>(*this);
     call().streams().Add(wait_);
-    revision_wait_.Start(call().limiters().limits.revision_wait_max, call().deadline(), cancel_);
+    revision_wait_.Start(call().RevisionWaitMax(request_.min_revision()), call().deadline(),
+                         cancel_);
   }
   decoded_.request.report = &report_;
   engine_.Lookup(std::move(decoded_.request), cancel_, [this](absl::StatusOr<LookupResult> result) {

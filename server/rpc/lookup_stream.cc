@@ -11,17 +11,11 @@
 #include "server/rpc/status.h"
 
 namespace softlookup::server {
-namespace {
 
-// Whether a stream that has refused a lookup with `status` must also end with `status`, instead of
-// OK. True if the lookup's message is malformed or its caller lacks rights. Until its end, the
-// stream still answers later lookups.
-bool FailsTheStream(const absl::Status& status) {
+bool FailsLookupStream(const absl::Status& status) {
   return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status);
 }
-
-}  // namespace
 
 void LookupStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<LookupStream> stream(new LookupStream(std::move(call), engine));
@@ -39,16 +33,16 @@ void LookupStream::HandleRequest(std::uint64_t number) {
   {
     absl::MutexLock lock(&mutex_);
     pipeline_.OnHandled();
-    if (final_.ok() && FailsTheStream(status)) final_ = status;
+    if (final_.ok() && FailsLookupStream(status)) final_ = status;
     if (pipeline_.is_broken()) lookup.cancel->Cancel();
     if (!pipeline_.error().ok()) lookup.cancel->wait().End(pipeline_.error());
     cancels_.emplace(lookup.number, lookup.cancel);
     if (status.ok()) ProceedLocked();  // The next request is read while this lookup runs.
   }
   if (!status.ok()) return Answer(std::move(owned), status);
-  if (lookup.request.min_revision() > 0) {
-    lookup.revision_wait.Start(call().limiters().limits.revision_wait_max, call().deadline(),
-                               lookup.cancel);
+  if (MayWait(engine_, lookup.request)) {
+    lookup.revision_wait.Start(call().RevisionWaitMax(lookup.request.min_revision()),
+                               call().deadline(), lookup.cancel);
   }
   lookup.decoded.request.report = &lookup.report;
   engine_.Lookup(std::move(lookup.decoded.request), lookup.cancel,

@@ -21,6 +21,11 @@
 
 namespace softlookup::server {
 
+// Whether a StreamLookup that has refused a lookup with `status` must also end with `status`,
+// instead of OK. True if the lookup's message is malformed or its caller lacks rights. Until its
+// end, the stream still answers later lookups.
+bool FailsLookupStream(const absl::Status& status);
+
 // One StreamLookup call: turns its requests into lookups, and their results into responses. Several
 // lookups run at once. A failed lookup gets a response with `error`.
 //

@@ -1,9 +1,5 @@
 #include "server/rpc/message_receiver.h"
 
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <grpcpp/support/proto_buffer_reader.h>
-
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/message_bytes.h"
+#include "server/rpc/message_reader.h"
 #include "server/rpc/status.h"
 
 namespace softlookup::server {
@@ -18,29 +15,6 @@ namespace {
 
 // Retry delay of a request that was refused because requests in flight take too many bytes.
 constexpr absl::Duration kRequestRetryDelay = absl::Milliseconds(100);
-
-// Reads the bytes of a message. If they are in one slice, as in small messages, reads that slice as
-// an array. Otherwise uses gRPC's reader.
-class MessageReader {
- public:
-  explicit MessageReader(grpc::ByteBuffer& bytes) {
-    if (bytes.TrySingleSlice(&slice_).ok()) {
-      one_.emplace(slice_.begin(), static_cast<int>(slice_.size()));
-    } else {
-      many_.emplace(&bytes);
-    }
-  }
-  google::protobuf::io::ZeroCopyInputStream& stream() {
-    return one_.has_value() ? static_cast<google::protobuf::io::ZeroCopyInputStream&>(*one_)
-                            : *many_;
-  }
-  bool ok() const { return !many_.has_value() || many_->status().ok(); }
-
- private:
-  grpc::Slice slice_;
-  std::optional<google::protobuf::io::ArrayInputStream> one_;
-  std::optional<grpc::ProtoBufferReader> many_;
-};
 
 // Takes `bytes` from `budget` into `charge`. False if that would exceed the budget's limit.
 bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, RequestCharge& charge) {
@@ -69,6 +43,22 @@ absl::Status RequestBytesExceeded(std::int64_t limit) {
 
 }  // namespace
 
+absl::Status MessageReceiver::Charge(std::int64_t bytes, const CallerBytes& caller,
+                                     MessageCharge& charge) const {
+  if (caller.budget != nullptr && !Take(caller.budget, bytes, charge.of_caller)) {
+    return CallerBytesExceeded(caller.identity, caller.budget->limit());
+  }
+  if (!Take(budget_, bytes, charge.of_all)) return RequestBytesExceeded(budget_->limit());
+  return absl::OkStatus();
+}
+
+absl::Status MessageReceiver::Hold(const grpc::ByteBuffer& bytes, const CallerBytes& caller,
+                                   MessageCharge& charge) const {
+  const auto size = static_cast<std::int64_t>(bytes.Length());
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, message_bytes_max_));
+  return Charge(size, caller, charge);
+}
+
 absl::Status MessageReceiver::Receive(grpc::ByteBuffer& bytes, const CallerBytes& caller,
                                       google::protobuf::Message& message,
                                       MessageCharge& charge) const {
@@ -81,10 +71,7 @@ absl::Status MessageReceiver::Receive(grpc::ByteBuffer& bytes, const CallerBytes
                                 scans_.Of(*message.GetDescriptor()).Measure(reader.stream()));
     charged_bytes += parsed_bytes;
   }
-  if (caller.budget != nullptr && !Take(caller.budget, charged_bytes, charge.of_caller)) {
-    return CallerBytesExceeded(caller.identity, caller.budget->limit());
-  }
-  if (!Take(budget_, charged_bytes, charge.of_all)) return RequestBytesExceeded(budget_->limit());
+  SOFTLOOKUP_RETURN_IF_ERROR(Charge(charged_bytes, caller, charge));
   MessageReader reader(bytes);
   const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
   bytes.Clear();

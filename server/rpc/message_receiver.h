@@ -45,7 +45,15 @@ class MessageReceiver {
   absl::Status Receive(grpc::ByteBuffer& bytes, const CallerBytes& caller,
                        google::protobuf::Message& message, MessageCharge& charge) const;
 
+  // Takes the size of `bytes`, a request of `caller` that is not parsed, from the budgets into
+  // `charge`, which must live as long as the bytes are held. Errors: MESSAGE_TOO_LARGE,
+  // REQUEST_BYTES or IDENTITY_LIMIT.
+  absl::Status Hold(const grpc::ByteBuffer& bytes, const CallerBytes& caller,
+                    MessageCharge& charge) const;
+
  private:
+  absl::Status Charge(std::int64_t bytes, const CallerBytes& caller, MessageCharge& charge) const;
+
   const std::int64_t message_bytes_max_;
   const MessageScans scans_;  // Measure requests before they are parsed.
   const std::shared_ptr<RequestBytes> budget_;

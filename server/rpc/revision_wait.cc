@@ -22,7 +22,8 @@ RevisionWaitEnd EndOfRevisionWait(absl::Time begin, absl::Duration wait_max, abs
   return {.time = begin + wait_max,
           .status = MakeError(reasons::kDeadlineExceeded,
                               absl::StrCat("The server lets a lookup wait for ",
-                                           absl::FormatDuration(wait_max), " at most"))};
+                                           absl::FormatDuration(wait_max), " at most"),
+                              {{"waited_for", "revision"}})};
 }
 
 void RevisionWait::Start(absl::Duration wait_max, absl::Time deadline,

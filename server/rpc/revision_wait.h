@@ -21,7 +21,8 @@ struct RevisionWaitEnd {
 // Returns the end of a wait that begins at `begin`: after `wait_max`, or before `deadline` if that
 // comes first. The wait leaves a tenth of the time up to `deadline`, and at most 250 ms, for the
 // error to reach the caller: at the deadline, the caller's gRPC ends the call with an error of its
-// own, which does not say what the lookup waited for.
+// own, which does not say what the lookup waited for. An end after `wait_max` has the metadata
+// `waited_for`: the caller has time left, to ask elsewhere.
 RevisionWaitEnd EndOfRevisionWait(absl::Time begin, absl::Duration wait_max, absl::Time deadline);
 
 // Ends a lookup's wait for its revision with DEADLINE_EXCEEDED after a maximum time, or shortly

@@ -7,17 +7,11 @@ namespace softlookup::server {
 
 void Rpc::Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                   Owner& owner) {
-  auto* rpc = new Rpc(owner);
-  rpc->context_.AsyncNotifyWhenDone(&rpc->over_);
-  BeforeEvent(&rpc->over_);
-  BeforeEvent(&rpc->accepted_);
-  service.RequestCall(&rpc->context_, &rpc->stream_, &queue, &queue, &rpc->accepted_);
-}
-
-void Rpc::OnEvent(void* tag, bool ok) {
-  const Tag& event = *static_cast<Tag*>(tag);
-  InEvent(tag);
-  (event.rpc->*event.on_event)(ok);
+  auto* rpc = new Rpc(queue, owner);
+  rpc->context_.AsyncNotifyWhenDone(rpc->over_.tag());
+  BeforeEvent(rpc->over_.tag());
+  BeforeEvent(rpc->accepted_.tag());
+  service.RequestCall(&rpc->context_, &rpc->stream_, &queue, &queue, rpc->accepted_.tag());
 }
 
 void Rpc::OnAccepted(bool ok) {
@@ -56,30 +50,30 @@ void Rpc::Attach(Handler& handler) {
 void Rpc::StartRead(grpc::ByteBuffer* message) {
   SOFTLOOKUP_CHECK(!is_reading_.exchange(true)) << path() << " reads twice at once";
   pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(&read_);
-  stream_.Read(message, &read_);
+  BeforeEvent(read_.tag());
+  stream_.Read(message, read_.tag());
 }
 
 void Rpc::StartWrite(const grpc::ByteBuffer& message) {
   SOFTLOOKUP_CHECK(!is_writing_.exchange(true)) << path() << " writes twice at once";
   SOFTLOOKUP_CHECK(!is_finishing_) << path() << " writes behind its end";
   pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(&written_);
-  stream_.Write(message, &written_);
+  BeforeEvent(written_.tag());
+  stream_.Write(message, written_.tag());
 }
 
 void Rpc::WriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status) {
   SOFTLOOKUP_CHECK(!is_finishing_.exchange(true)) << path() << " ends twice";
   SOFTLOOKUP_DCHECK(!is_writing_) << path() << " ends during a write";
-  BeforeEvent(&finished_);
-  stream_.WriteAndFinish(message, grpc::WriteOptions(), status, &finished_);
+  BeforeEvent(finished_.tag());
+  stream_.WriteAndFinish(message, grpc::WriteOptions(), status, finished_.tag());
 }
 
 void Rpc::Finish(const grpc::Status& status) {
   SOFTLOOKUP_CHECK(!is_finishing_.exchange(true)) << path() << " ends twice";
   SOFTLOOKUP_DCHECK(!is_writing_) << path() << " ends during a write";
-  BeforeEvent(&finished_);
-  stream_.Finish(status, &finished_);
+  BeforeEvent(finished_.tag());
+  stream_.Finish(status, finished_.tag());
 }
 
 void Rpc::OnRead(bool ok) {

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/rpc/queue_event.h"
 
 namespace softlookup::server {
 
@@ -22,7 +23,7 @@ namespace softlookup::server {
 // within these rules.
 class Rpc {
  public:
-  // Is notified of the ends of operations, on the threads that call OnEvent(). If two operations
+  // Is notified of the ends of operations, on the threads of the queue. If two operations
   // end, two notifications may run at once. Work that takes long or waits belongs on another
   // thread.
   class Handler {
@@ -40,7 +41,7 @@ class Rpc {
   };
 
   // Starts Rpcs. Is notified when a call comes for one, when the call is cancelled, and when the
-  // Rpc is deleted. The notifications come on the threads that call OnEvent(), but OnGone() may
+  // Rpc is deleted. The notifications come on the threads of the queue, but OnGone() may
   // come on any thread.
   class Owner {
    public:
@@ -54,7 +55,8 @@ class Rpc {
     virtual void OnGone() = 0;
   };
 
-  // Makes an Rpc that waits for a call of `service`. The Rpc's events come out of `queue`. `owner`
+  // Makes an Rpc that waits for a call of `service`. The Rpc's events come out of `queue`, as
+  // QueueEvents. `owner`
   // must live until its OnGone() for this Rpc has returned.
   static void Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                       Owner& owner);
@@ -62,15 +64,15 @@ class Rpc {
   Rpc(const Rpc&) = delete;
   Rpc& operator=(const Rpc&) = delete;
 
-  // Handles an event that came out of the queue with `tag`.
-  static void OnEvent(void* tag, bool ok);
-
   // The method, written `/package.Service/Method`.
   const std::string& path() const { return context_.method(); }
   grpc::ServerContext& context() { return context_; }
   const grpc::ServerContext& context() const { return context_; }
   // The connection's other end, as gRPC names it.
   const std::string& peer() const { return peer_; }
+  // The queue of the call's events. Who answers the call may also use it for operations of a
+  // client, as QueueEvents, if they are started before Finish().
+  grpc::CompletionQueue& queue() const { return queue_; }
   // Time since the call came.
   absl::Duration age() const { return absl::FromChrono(std::chrono::steady_clock::now() - came_); }
 
@@ -86,12 +88,18 @@ class Rpc {
   void Finish(const grpc::Status& status);
 
  private:
-  struct Tag {
-    Rpc* rpc;
-    void (Rpc::*on_event)(bool ok);
+  class Tag final : public QueueEvent {
+   public:
+    Tag(Rpc* rpc, void (Rpc::*on_event)(bool ok)) : rpc_(rpc), on_event_(on_event) {}
+    void OnEvent(bool ok) override { (rpc_->*on_event_)(ok); }
+
+   private:
+    Rpc* const rpc_;
+    void (Rpc::*const on_event_)(bool ok);
   };
 
-  explicit Rpc(Owner& owner) : owner_(owner), stream_(&context_) {}
+  Rpc(grpc::CompletionQueue& queue, Owner& owner)
+      : queue_(queue), owner_(owner), stream_(&context_) {}
 
   void OnAccepted(bool ok);
   void OnRead(bool ok);
@@ -103,6 +111,7 @@ class Rpc {
   // and calls the owner's OnGone().
   void Release();
 
+  grpc::CompletionQueue& queue_;
   Owner& owner_;
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter stream_;

@@ -2,6 +2,11 @@
 
 #include <grpc/grpc.h>
 
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/base/event_order.h"
+#include "server/rpc/queue_event.h"
 #include "server/rpc/time_slice.h"
 
 namespace softlookup::server {
@@ -14,26 +19,36 @@ constexpr int kRequestsAhead = 64;
 }  // namespace
 
 RpcServer::~RpcServer() {
-  if (server_ == nullptr) return;
-  Shutdown(absl::InfinitePast());
-  Wait();
+  if (server_ != nullptr) {
+    Shutdown(absl::Now());  // gRPC takes InfinitePast() for the infinite future.
+    Wait();
+    return;
+  }
+  if (queue_ == nullptr) return;
+  queue_->Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) {
+  }
 }
 
 absl::Status RpcServer::Start(grpc::ServerBuilder& builder, int thread_count) {
+  AddTo(builder);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return absl::InternalError("cannot start gRPC");
+  Serve(std::move(server), thread_count);
+  return absl::OkStatus();
+}
+
+void RpcServer::AddTo(grpc::ServerBuilder& builder) {
   builder.RegisterAsyncGenericService(&service_);
   queue_ = builder.AddCompletionQueue();
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) {
-    queue_->Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_->Next(&tag, &ok)) {
-    }
-    return absl::InternalError("cannot start gRPC");
-  }
+}
+
+void RpcServer::Serve(std::shared_ptr<grpc::Server> server, int thread_count) {
+  server_ = std::move(server);
   for (int i = 0; i < kRequestsAhead; ++i) RequestOne();
   for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { Run(); });
-  return absl::OkStatus();
 }
 
 void RpcServer::Run() {
@@ -41,7 +56,10 @@ void RpcServer::Run() {
   AskForShortTimeSlices();
   void* tag = nullptr;
   bool ok = false;
-  while (queue_->Next(&tag, &ok)) Rpc::OnEvent(tag, ok);
+  while (queue_->Next(&tag, &ok)) {
+    InEvent(tag);
+    static_cast<QueueEvent*>(tag)->OnEvent(ok);
+  }
 }
 
 void RpcServer::RequestOne() {

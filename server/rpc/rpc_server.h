@@ -36,12 +36,16 @@ class RpcServer final : private Rpc::Owner {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  // Registers with `builder`, starts gRPC and serves on `thread_count` threads. Call this once.
-  // INTERNAL if gRPC does not start.
+  // Registers with `builder`, starts gRPC and serves on `thread_count` threads. Call this once, or
+  // the next two in its place. INTERNAL if gRPC does not start.
   absl::Status Start(grpc::ServerBuilder& builder, int thread_count);
+  // Registers with `builder`, for all methods that no other service of it has.
+  void AddTo(grpc::ServerBuilder& builder);
+  // Serves on `thread_count` threads. `server` was started by the builder of AddTo().
+  void Serve(std::shared_ptr<grpc::Server> server, int thread_count);
 
-  // Takes no new calls, and cancels those that are in progress at `deadline`. Returns once no
-  // connection is left. Handlers may still be at work.
+  // Takes no new calls, and cancels those that are in progress at `deadline`, also those of the
+  // server's other services. Returns once no connection is left. Handlers may still be at work.
   void Shutdown(absl::Time deadline);
   // Cancels all calls and closes all connections.
   void CancelAll();
@@ -59,8 +63,8 @@ class RpcServer final : private Rpc::Owner {
   const Accept accept_;
   const OnCancel on_cancel_;
   grpc::AsyncGenericService service_;
-  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;  // Null before AddTo().
+  std::shared_ptr<grpc::Server> server_;                // Null before Serve().
   std::vector<std::thread> threads_;
 
   // Threads that only read stopping_ take this lock shared, so that they do not wait for each

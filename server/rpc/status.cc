@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -95,6 +96,26 @@ grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase& c
                                 absl::StrCat(absl::ToInt64Milliseconds(rounded)));
   }
   return ToGrpcStatus(status);
+}
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  google::rpc::Status details;
+  google::rpc::ErrorInfo info;
+  google::rpc::RetryInfo retry;
+  if (details.ParseFromString(status.error_details())) {
+    for (const google::protobuf::Any& detail : details.details()) {
+      if (detail.Is<google::rpc::ErrorInfo>()) detail.UnpackTo(&info);
+      if (detail.Is<google::rpc::RetryInfo>()) detail.UnpackTo(&retry);
+    }
+  }
+  if (info.reason().empty()) return absl::Status(code, status.error_message());
+  absl::Status result = MakeError({.code = code, .name = info.reason()}, status.error_message(),
+                                  ErrorMetadata(info.metadata().begin(), info.metadata().end()));
+  if (!retry.has_retry_delay()) return result;
+  return WithRetryAfter(std::move(result), absl::Seconds(retry.retry_delay().seconds()) +
+                                               absl::Nanoseconds(retry.retry_delay().nanos()));
 }
 
 v1::LookupError ToLookupError(const absl::Status& status) {

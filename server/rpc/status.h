@@ -25,6 +25,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 // per call, before the call ends.
 grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase& context);
 
+// Converts back what ToGrpcStatus() has made, also in another process. A status without such
+// details keeps its code and its message.
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
 // Converts `status` to the error in a response of a lookup stream.
 v1::LookupError ToLookupError(const absl::Status& status);
 

@@ -33,15 +33,26 @@ void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite&
   });
 }
 
-absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
-                             grpc::ByteBuffer& bytes) {
+void UnaryCall::AnswerBytes(absl::Status status, const grpc::ByteBuffer& response) {
+  if (status.ok()) status = Hold(response.Length());
+  const grpc::Status grpc_status = call_->reporter().Answer(status);
+  if (!status.ok()) return call_->rpc().Finish(grpc_status);
+  call_->rpc().WriteAndFinish(response, grpc_status);
+}
+
+absl::Status UnaryCall::Hold(std::size_t size) {
   const bool may_refuse = !call_->spec().makes_changes;
-  const std::size_t size = response.ByteSizeLong();
-  SOFTLOOKUP_RETURN_IF_ERROR(unsent_.Hold(size, may_refuse, call_->rpc().peer()));
+  SOFTLOOKUP_RETURN_IF_ERROR(unsent_.Hold(size, may_refuse, call_->gate().peer()));
   if (unsent_.is_counted()) {
     write_.emplace(call_->limiters().stalls, call_->rpc().context());
     write_->OnStart(size);
   }
+  return absl::OkStatus();
+}
+
+absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
+                             grpc::ByteBuffer& bytes) {
+  SOFTLOOKUP_RETURN_IF_ERROR(Hold(response.ByteSizeLong()));
   bytes = BytesOf(response);
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -64,14 +65,19 @@ class UnaryCall : public Rpc::Handler {
     }
   }
 
+  // As Answer(), with the bytes of a response.
+  void AnswerBytes(absl::Status status, const grpc::ByteBuffer& response);
+
   Call& call() { return *call_; }
 
  private:
   // Parses the request, then calls Run(), both on this thread.
   void Proceed();
-  // Serializes `response` into `bytes`. If `response` is not small (UnsentAnswer), first counts its
-  // bytes as unsent, and ends the call later if its client takes too long to read it. QUEUE_FULL if
-  // too many bytes would be unsent. Never refuses if the method has MethodSpec::makes_changes.
+  // If a response of `size` bytes is not small (UnsentAnswer), counts its bytes as unsent, and ends
+  // the call later if its client takes too long to read it. QUEUE_FULL if too many bytes would be
+  // unsent. Never refuses if the method has MethodSpec::makes_changes.
+  absl::Status Hold(std::size_t size);
+  // As above, and serializes `response` into `bytes`.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;

@@ -170,7 +170,7 @@ absl::StatusOr<std::shared_ptr<const AuthRules>> AuthRules::Parse(const std::str
         where, member, {"name", "token_sha256", "certificate_name", "grants", "limits"}));
     auto identity = std::make_shared<Identity>();
     SOFTLOOKUP_ASSIGN_OR_RETURN(identity->name, ParseName(where, member));
-    if (!rules->names_.insert(identity->name).second) {
+    if (!rules->by_name_.emplace(identity->name, identity).second) {
       return Wrong(absl::StrCat(where, ".name"), "is another identity's, too");
     }
     const auto grants = member.find("grants");
@@ -207,6 +207,11 @@ absl::StatusOr<std::shared_ptr<const AuthRules>> AuthRules::Parse(const std::str
     }
   }
   return rules;
+}
+
+std::shared_ptr<const Identity> AuthRules::FindByName(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<const Identity> AuthRules::FindByToken(const Sha256& digest) const {

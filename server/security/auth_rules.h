@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/security/identity.h"
@@ -27,6 +26,8 @@ class AuthRules {
   // is, such as identities[0].name. For a repeated member, it gives only the member's name.
   static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& text);
 
+  // Returns the identity of this name; null if there is none.
+  std::shared_ptr<const Identity> FindByName(const std::string& name) const;
   // Returns the identity whose token has this digest; null if there is none. The time that it takes
   // reveals nothing about the known digests.
   std::shared_ptr<const Identity> FindByToken(const Sha256& digest) const;
@@ -34,15 +35,15 @@ class AuthRules {
   // them, or several have.
   std::shared_ptr<const Identity> FindByCertificate(const std::vector<std::string>& names) const;
 
-  bool HasIdentity(const std::string& name) const { return names_.contains(name); }
-  std::size_t identity_count() const { return names_.size(); }
+  bool HasIdentity(const std::string& name) const { return by_name_.contains(name); }
+  std::size_t identity_count() const { return by_name_.size(); }
   // The names of the identities that have no token, so that only a client certificate tells who
   // they are. In the order of the file.
   const std::vector<std::string>& certificate_only() const { return certificate_only_; }
 
  private:
-  absl::flat_hash_set<std::string> names_;
   std::vector<std::string> certificate_only_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const Identity>> by_name_;
   absl::flat_hash_map<Sha256, std::shared_ptr<const Identity>> by_token_;
   absl::flat_hash_map<std::string, std::shared_ptr<const Identity>> by_certificate_;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/base/error.h"
@@ -19,6 +20,8 @@ constexpr absl::string_view kScheme = "bearer ";
 // the server hashes the token of every call. The C++ client sends tokens of up to 4096 bytes.
 // `softlookup auth add` makes tokens of 43 bytes.
 constexpr std::size_t kAuthorizationBytesMax = kScheme.size() + 4096;
+
+constexpr absl::string_view kSameFile = ": the router and this node need the same --auth file";
 
 absl::Status Unauthenticated(absl::string_view why) {
   return MakeError(reasons::kUnauthenticated, why);
@@ -77,12 +80,29 @@ void Authenticator::SetRules(std::shared_ptr<const AuthRules> rules) {
 
 absl::StatusOr<Caller> Authenticator::Identify(Credentials credentials) const {
   Caller caller;
-  if (!requires_identity()) return caller;
+  const std::string* const routed =
+      credentials.routed_identity.has_value() ? &*credentials.routed_identity : nullptr;
+  if (!requires_identity()) {
+    if (routed != nullptr && !routed->empty()) {
+      return Unauthenticated(
+          absl::StrCat("A router has identified the caller, and this node has no "
+                       "auth rules",
+                       kSameFile));
+    }
+    return caller;
+  }
   absl::MutexLock lock(&mutex_);
   caller.version = version_.load(std::memory_order_relaxed);
-  caller.identity = credentials.token ? rules_->FindByToken(*credentials.token)
-                                      : rules_->FindByCertificate(credentials.certificate_names);
+  caller.identity = routed != nullptr   ? rules_->FindByName(*routed)
+                    : credentials.token ? rules_->FindByToken(*credentials.token)
+                                        : rules_->FindByCertificate(credentials.certificate_names);
   if (caller.identity == nullptr) {
+    if (routed != nullptr) {
+      return Unauthenticated(absl::StrCat(
+          routed->empty() ? "A router has not identified the caller, and this node has auth rules"
+                          : "This node does not know the identity that a router has found",
+          kSameFile));
+    }
     return credentials.token ? Unauthenticated("The token is not one that this server knows")
            : credentials.certificate_names.empty()
                ? Unauthenticated("This server asks for a token or a client certificate")

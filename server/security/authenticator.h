@@ -26,6 +26,9 @@ struct Credentials {
   std::optional<Sha256> token;  // The digest of the token. The token itself is not kept.
   // The names in the client certificate, which the TLS handshake has verified.
   std::vector<std::string> certificate_names;
+  // The name of the identity that a router has identified; "" if the router has no auth rules.
+  // nullopt: the call comes from no router. Otherwise the other credentials are ignored.
+  std::optional<std::string> routed_identity;
 };
 
 // Returns the credentials of a call. UNAUTHENTICATED if it has `authorization` metadata that is not
@@ -59,7 +62,7 @@ class Authenticator {
 
   // Returns the caller with these credentials. If they have a token, the certificate is ignored.
   // UNAUTHENTICATED if they belong to no identity, or the certificate to several. Without rules,
-  // returns a caller without an identity.
+  // returns a caller without an identity; UNAUTHENTICATED if a router has identified one.
   absl::StatusOr<Caller> Identify(Credentials credentials) const;
 
   // Whether the rules have changed since `caller` was identified. Its credentials may then stand

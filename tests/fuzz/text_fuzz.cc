@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/byte_size.h"
-#include "server/flag_text.h"
+#include "server/base/host_port.h"
 #include "server/observability/trace_context.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/targets.h"

@@ -29,6 +29,7 @@ class Run:
 
     def __init__(self, options):
         self.path = options.server
+        self.kind = server_process.RoutedServer if options.routed else server_process.Server
         self.help = server_process.help_text(self.path, options.sanitized)
         self.workspace = workspace.Workspace(self.help, options.sanitized)
         self.prober = judge.ProberProcess()
@@ -61,7 +62,7 @@ class Run:
         if self.server is not None and self.key == key and self.server.alive and not case.fresh:
             return
         self._stop_server()
-        self.server = server_process.Server(self.path, flags, self.sanitized)
+        self.server = self.kind(self.path, flags, self.sanitized)
         self.access, self.key = access, key
         judge.plant(self.server, access)
         self.start_bytes = self.server.memory()
@@ -154,6 +155,8 @@ def parse_options():
                         help="the server's memory and times are its sanitizer's: judge neither")
     parser.add_argument("--least-scale", metavar="FACTOR", type=float, default=1.0,
                         help="scale times by no less, where other work may begin on the machine")
+    parser.add_argument("--routed", action="store_true",
+                        help="put a router in front of a node with a real etcd, and judge the router")
     parser.add_argument("--soak", metavar="SECONDS", type=float,
                         help="all kinds at once beside a well-behaved client, instead of the cases")
     options = parser.parse_args()

@@ -20,14 +20,15 @@ def help_text(path, sanitized):
 class Server:
     """A running server. Keeps everything in memory, unless `flags` say otherwise."""
 
-    def __init__(self, path, flags=(), sanitized=False):
+    def __init__(self, path, flags=(), sanitized=False, storage=("--ephemeral",)):
         self.sanitized = sanitized  # Its memory and times are a sanitizer's.
         self._slowness = SANITIZED_FACTOR if sanitized else 1
         self.log = tempfile.TemporaryFile()
         # A build with asan gives memory back nearly as soon as others do.
         environment = dict(os.environ, ASAN_OPTIONS=":".join(
             ["quarantine_size_mb=8:allocator_release_to_os_interval_ms=500", os.environ.get("ASAN_OPTIONS", "")]))
-        storage = [] if any(flag.startswith("--data-dir") for flag in flags) else ["--ephemeral"]
+        if any(flag.startswith("--data-dir") for flag in flags):
+            storage = ()
         self.process = subprocess.Popen(
             [path, "--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--log-level=warning",
              *storage, *flags],
@@ -133,3 +134,54 @@ class Server:
             self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+
+
+class RoutedServer(Server):
+    """A router in front of the only node of a cluster, with the same flags. The router is judged."""
+
+    def __init__(self, path, flags=(), sanitized=False):
+        self._directory = tempfile.TemporaryDirectory()
+        self._etcd, self._node = None, None
+        client, peer = "unix://localhost:1", "unix://localhost:2"  # Files in the directory.
+        self._etcd = subprocess.Popen(
+            ["etcd", "--data-dir=etcd", f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+             f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+             f"--initial-cluster=default={peer}", "--logger=zap", "--log-level=error"],
+            cwd=self._directory.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        disk = tuple(flag for flag in flags if flag.startswith(("--data-dir=", "--backup-dir=")))
+        shared = tuple(flag for flag in flags if flag not in disk)
+        if not any(flag.startswith("--data-dir=") for flag in disk):
+            disk = (f"--data-dir={self._directory.name}/data", *disk)
+        cluster = (f"--cluster-etcd=unix:{self._directory.name}/localhost:1", "--cluster=c")
+        try:
+            self._node = Server(path, (*disk, *cluster, "--group=g", "--node=n",
+                                       "--cluster-listen=127.0.0.1:0", *shared), sanitized)
+            super().__init__(path, shared, sanitized, ("--router", *cluster))
+        except BaseException:
+            self._end()
+            raise
+
+    @property
+    def alive(self):
+        return super().alive and (self._node is None or self._node.alive)
+
+    def death(self):
+        return super().death() if self._node.alive else "the node: " + self._node.death()
+
+    def stop(self):
+        return super().stop() or self._node.stop()
+
+    def kill(self):
+        super().kill()
+        self._end()
+
+    def _end(self):
+        if self._node is not None:
+            self._node.kill()
+            self._node.log.close()
+            self._node = None
+        if self._etcd is not None:
+            self._etcd.kill()
+            self._etcd.wait()
+            self._etcd = None
+            self._directory.cleanup()

@@ -193,7 +193,9 @@ TEST_F(DiskMetricsTest, TheDocumentHasEveryMetricWithItsTypeAndLabels) {
   const auto documented = DocumentedFamilies();
   EXPECT_GT(documented.size(), 30u);
   std::set<std::string> names;
-  for (const auto& [name, family] : documented) names.insert(name);
+  for (const auto& [name, family] : documented) {
+    if (!name.starts_with("softlookup_router_")) names.insert(name);  // Those are of routers.
+  }
   for (const auto& [name, family] : metrics.families) names.insert(name);
   for (const std::string& name : names) {
     ASSERT_TRUE(documented.contains(name)) << name << " is not in docs/metrics.md";

@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "softlookup/error_details.h"
 #include "tests/integration/integration_test.h"
 #include "tests/integration/secure_server.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/patient_options.h"
+#include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
@@ -51,9 +54,10 @@ int StopUnready(pid_t server) {
 
 class ReplicaTest : public ::testing::Test {
  protected:
-  std::vector<std::string> Flags(const std::string& directory) const {
+  std::vector<std::string> Flags(const std::string& directory,
+                                 const std::string& group = "g") const {
     return {"--data-dir", directory, "--cluster-etcd", etcd_.endpoints()[0],
-            "--cluster",  "c",       "--group",        "g",
+            "--cluster",  "c",       "--group",        group,
             "--node",     "n"};
   }
   std::unique_ptr<ServerProcess> Start(const std::string& directory) const {
@@ -134,6 +138,25 @@ TEST_F(ReplicaTest, AServerThatWaitsToBeThePrimaryStopsOnASignal) {
   EXPECT_EQ(StopUnready(second), 0);
 }
 
+TEST_F(ReplicaTest, ANodeThatIsNotTheFounderWaitsToBeAdded) {
+  const std::string log = parent_.path() + "/log";
+  std::vector<std::string> flags = Flags(copy_);
+  flags.back() = "o";
+  flags.insert(flags.end(), {"--founder", "n", "--cluster-listen", "127.0.0.1:0"});
+  const pid_t other = StartUnready(flags, log);
+  AwaitLine(other, log, "no node has founded the group yet");
+  flags = Flags(directory_);
+  flags.insert(flags.end(), {"--founder", "n", "--cluster-listen", "127.0.0.1:0"});
+  const ServerProcess founder(flags);
+  AwaitLine(other, log, "node o is no replica of this group, whose replicas are n; add it first");
+  // A new primary changes nothing before it has read what it has made of the group.
+  while (RunCommand({ToolBinary(), "--server", founder.grpc_address(), "cluster", "add", "o"})
+             .exit_code != 0) {
+  }
+  AwaitLine(other, log, "follows node n");
+  EXPECT_EQ(StopUnready(other), 0);
+}
+
 TEST_F(ReplicaTest, OnlyTheReplicaOpensItsDirectory) {
   Create(*Start(directory_));
   CommandResult result = Run({"--data-dir", directory_});
@@ -184,6 +207,38 @@ TEST(ReplicaOverTlsTest, EtcdIsSpokenToOverTlsWithAClientCertificate) {
   const pid_t server = StartUnready(flags("other/ca.pem"), log);
   AwaitLine(server, log, "etcd does not answer");
   EXPECT_EQ(StopUnready(server), 0);
+}
+
+TEST_F(ReplicaTest, ATenantThatAnotherGroupHasIsServedAndToldButGetsNoMoreStores) {
+  {
+    const ServerProcess alone({"--data-dir", directory_});
+    Client client = *Client::Connect(alone.grpc_address(), PatientOptions());
+    ASSERT_THAT(client.CreateStore(StoreMessage("acme/old", 1, 1)), IsOk());
+    ASSERT_THAT(client.CreateStore(StoreMessage("s", 1, 1)), IsOk());
+  }
+  const ServerProcess other(Flags(copy_, "other"));
+  ASSERT_THAT(Client::Connect(other.grpc_address(), PatientOptions())
+                  ->CreateStore(StoreMessage("acme/new", 1, 1)),
+              IsOk());
+  const std::string log = parent_.path() + "/log";
+  ServerProcess server(Flags(directory_), log);
+  AwaitLine(server.pid(), log, "tenant acme has stores here");
+  Client client = *Client::Connect(server.grpc_address(), PatientOptions());
+  const absl::Status refused = client.CreateStore(StoreMessage("acme/more", 1, 1)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_EQ(ErrorReason(refused), "TENANT_ELSEWHERE");
+  EXPECT_EQ(ErrorMetadata(refused)["group"], "other");
+  EXPECT_THAT(client.GetStore("acme/old"), IsOk());
+  EXPECT_EQ(Append(server), 1u);
+  const CommandResult tool =
+      RunCommand({ToolBinary(), "--server", server.grpc_address(), "store", "create", "acme/more",
+                  "--key-dim", "1", "--value-dim", "1"});
+  EXPECT_NE(tool.exit_code, 0);
+  EXPECT_THAT(tool.err, HasSubstr("belongs to group other"));
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  const std::string told = Contents(log);
+  const std::string line = "tenant acme has stores here and does not belong to this group";
+  EXPECT_EQ(told.find(line), told.rfind(line)) << "it is told twice";
 }
 
 }  // namespace

@@ -190,6 +190,32 @@ TEST_F(CutStreamTest, AStreamThatIsCutAHundredTimesLeavesEachRowOnce) {
   ExpectEachRowOnce(rows);
 }
 
+// Two ways to the data, as two routers are.
+TEST_F(CutStreamTest, AStreamThatIsCutAtOneOfTwoAddressesLeavesEachRowOnce) {
+  constexpr int kCuts = 40;
+  const std::uint64_t seed = FirstSeed();
+  SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
+  ASSERT_NO_FATAL_FAILURE(MakeStore("s"));
+  CuttingProxy::Options options = {
+      .seed = seed, .cuts = kCuts, .bytes_to_server_max = 100'000, .bytes_to_client_max = 3'000};
+  const CuttingProxy first(server_->grpc_address(), options);
+  ++options.seed;
+  const CuttingProxy second(server_->grpc_address(), options);
+  AppendStream stream =
+      *ConnectTo(first.address() + "," + second.address()).OpenAppendStream("s", {.writer = "w"});
+  std::uint64_t rows = 0;
+  for (; first.cuts() + second.cuts() < kCuts; rows += 20) {
+    ASSERT_THAT(AppendRows(rows, 20, &stream), IsOk());
+  }
+  const auto summary = stream.Finish();
+  ASSERT_THAT(summary, IsOk());
+  EXPECT_GT(first.cuts(), 0);
+  EXPECT_GT(second.cuts(), 0);
+  EXPECT_EQ(summary->acknowledged_rows, rows);
+  EXPECT_EQ(summary->row_count, rows);
+  ExpectEachRowOnce(rows);
+}
+
 TEST_F(ResumeTest, AServerThatCrashesInAStreamGetsTheRestWhenItIsBack) {
   constexpr int kCrashes = 4;
   constexpr std::uint64_t kRowsBetween = 800;

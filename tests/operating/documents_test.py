@@ -111,12 +111,61 @@ class HardeningTest(unittest.TestCase):
                 for port in service.get("ports", ()):
                     self.assertTrue(port.startswith("127.0.0.1:"), port)
 
+    def test_no_container_of_the_cluster_may_more_than_it_needs(self):
+        compose = yaml.safe_load(read(ROOT, "docker/cluster.compose.yaml"))
+        services = compose["services"]
+        setup = {"certificates", "identities", "etcd-certificates", "node-certificates"}
+        self.assertEqual(services.keys(), setup | {"etcd1", "etcd2", "etcd3", "n1", "n2", "n3", "join-n2", "join-n3",
+                                                   "router", "tool"})
+        self.assertTrue(compose["networks"]["inside"]["internal"])
+        for name, service in services.items():
+            with self.subTest(name):
+                self.assertTrue(service["read_only"])
+                self.assertEqual(service["cap_drop"], ["ALL"])
+                self.assertEqual(service["security_opt"], ["no-new-privileges:true"])
+                self.assertTrue(service["mem_limit"] and service["pids_limit"])
+                # Only the router is reached from outside, and clients reach nothing else.
+                self.assertEqual("ports" in service, name == "router")
+                networks = None if name in setup else {"router": ["inside", "outside"]}.get(
+                    name, ["inside"] if re.fullmatch(r"(etcd|n)\d", name) else ["outside"])
+                self.assertEqual(service.get("networks"), networks)
+                if name in setup:
+                    self.assertEqual(service["network_mode"], "none")
+                    self.assertIn("--if-missing", service["entrypoint"])
+                # Only the setup writes certificates and identities.
+                for volume in service.get("volumes", ()):
+                    if "identity:" in volume:
+                        self.assertEqual(volume.endswith(":ro"), name not in setup, volume)
+        self.assertTrue(all(port.startswith("127.0.0.1:") for port in services["router"]["ports"]))
+
+    def test_the_cluster_speaks_tls_on_every_link(self):
+        services = yaml.safe_load(read(ROOT, "docker/cluster.compose.yaml"))["services"]
+        for name in ("etcd1", "etcd2", "etcd3"):
+            environment = services[name]["environment"]
+            self.assertEqual((environment["ETCD_CLIENT_CERT_AUTH"], environment["ETCD_PEER_CLIENT_CERT_AUTH"]),
+                             ("true", "true"))
+            self.assertNotIn("http://", " ".join(environment.values()))
+        for name in ("n1", "n2", "n3", "router"):
+            environment = services[name]["environment"]
+            for link in ("CLUSTER_ETCD", "CLUSTER"):
+                for file in ("CA", "CERTIFICATE", "KEY"):
+                    self.assertTrue(environment[f"SOFTLOOKUP_{link}_{file}"].startswith("/"))
+            self.assertEqual(environment["SOFTLOOKUP_AUTH"], "/identity/auth.json")
+        for name in ("TLS_CERTIFICATE", "TLS_KEY", "AUDIT_LOG"):
+            self.assertTrue(services["router"]["environment"][f"SOFTLOOKUP_{name}"].startswith("/"), name)
+        # A certificate names each host by which others know its service.
+        for step, hosts in (("etcd-certificates", ["etcd1", "etcd2", "etcd3"]), ("node-certificates", ["n1", "n2", "n3"]),
+                            ("certificates", ["router"])):
+            command = services[step]["entrypoint"]
+            self.assertEqual([command[at + 1] for at, one in enumerate(command) if one == "--host"], hosts)
+
     def test_nothing_is_served_to_strangers_without_tls_and_identities(self):
         services = yaml.safe_load(read(ROOT, "docker/compose.yaml"))["services"]
         for name in ("TLS_CERTIFICATE", "TLS_KEY", "AUTH", "AUDIT_LOG"):
             self.assertTrue(services["softlookup"]["environment"][f"SOFTLOOKUP_{name}"].startswith("/"), name)
         for path in ("docker/Dockerfile", "docker/compose.yaml", "server/package/softlookup.conf",
-                     "examples/kubernetes/softlookup.yaml"):
+                     "examples/kubernetes/softlookup.yaml", "docker/cluster.compose.yaml",
+                     "examples/kubernetes/cluster.yaml"):
             self.assertNotRegex(read(ROOT, path), r"(?m)^[^#\n]*(SOFTLOOKUP_INSECURE|\binsecure=)", path)
         # Only the setup writes certificates and identities, and it has no network.
         for name, service in services.items():

@@ -56,7 +56,7 @@ NO_COMMANDS = [
 
 # Commands that are not run: in which page ("" for any), how they begin, and why.
 NOT_RUN = [
-    ("docs/cluster.md", r"(etcd|etcdctl|softlookup-server|softlookup cluster) ",
+    ("docs/cluster.md", r"(etcd|etcdctl|softlookup-server|softlookup cluster|softlookup --server 10\S+) ",
      "needs an etcd on three machines; tests/integration/replica_test.cc has a real one beside the server"),
     ("", r"(.*\| )?docker ", "needs a Docker engine; tests/image builds the image and runs compose"),
     ("", r"apt-get ", "installs or downloads packages: needs root or the network"),

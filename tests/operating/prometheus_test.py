@@ -69,12 +69,13 @@ class ScrapeTest(unittest.TestCase):
         subprocess.run([*cls.tool_of_server, "backup", "create"], capture_output=True, timeout=SECONDS, check=True)
         cls.stop(server)
         cls.addClassCleanup(cls.stop, cls.start_server(directory.name))
+        cls.addClassCleanup(cls.stop, cls.start_router(directory.name))
 
         shutil.copytree(os.path.join(ROOT, "docker/prometheus"), directory.name, dirs_exist_ok=True)
         path = os.path.join(directory.name, "prometheus.yml")
         with open(path, encoding="utf-8") as file:
             config = yaml.safe_load(file)
-        config["scrape_configs"][0]["static_configs"][0]["targets"] = [cls.target]
+        config["scrape_configs"][0]["static_configs"][0]["targets"] = [cls.target, cls.router_target]
         config["global"]["scrape_interval"] = "200ms"
         with open(path, "w", encoding="utf-8") as file:
             yaml.safe_dump(config, file)
@@ -106,13 +107,22 @@ class ScrapeTest(unittest.TestCase):
              "--data-dir", os.path.join(directory, "stores"),
              "--backup-dir", os.path.join(directory, "backups"), "--listen=127.0.0.1:0",
              "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error",
-             f"--cluster-etcd=unix:{directory}/localhost:1", "--cluster=c", "--group=g", "--node=n"],
+             f"--cluster-etcd=unix:{directory}/localhost:1", "--cluster=c", "--group=g", "--node=n",
+             "--cluster-listen=127.0.0.1:0"],
             stdout=subprocess.PIPE, text=True)
         ready = server.stdout.readline()
         cls.target = re.search(r"http=(\S+)", ready)[1]
         cls.tool_of_server = [TOOL, "--server", re.search(r"grpc=(\S+)", ready)[1],
                               "--tls-ca", os.path.join(tls, "ca.pem")]
         return server
+
+    @classmethod
+    def start_router(cls, directory):
+        router = subprocess.Popen(
+            [SERVER, "--router", "--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--log-level=error",
+             f"--cluster-etcd=unix:{directory}/localhost:1", "--cluster=c"], stdout=subprocess.PIPE, text=True)
+        cls.router_target = re.search(r"http=(\S+)", router.stdout.readline())[1]
+        return router
 
     @staticmethod
     def stop(process):
@@ -157,11 +167,12 @@ class ScrapeTest(unittest.TestCase):
         data = self.ask("query", query=query)
         return float(data["result"][0]["value"][1]) if data and data["result"] else None
 
-    def test_it_scrapes_the_server_and_finds_every_metric(self):
-        wait_until(lambda: self.value("up") is not None)
+    def test_it_scrapes_the_server_and_the_router_and_finds_every_metric(self):
+        wait_until(lambda: self.value("sum(up)") == 2)
         targets = self.ask("targets")["activeTargets"]
-        self.assertEqual([target["health"] for target in targets], ["up"], targets[0]["lastError"])
-        wait_until(lambda: self.value("softlookup_ready") == 1)
+        self.assertEqual([target["health"] for target in targets], ["up", "up"],
+                         [target["lastError"] for target in targets])
+        wait_until(lambda: self.value("sum(softlookup_ready)") == 2)
         # The server reads the figures of its disks on a thread of its own.
         wait_until(lambda: self.value("softlookup_newest_backup_time_seconds") is not None)
         kept = set(self.ask("label/__name__/values"))

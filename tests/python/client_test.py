@@ -78,6 +78,7 @@ class ClientTest(unittest.TestCase):
             (dict(source="memory", memory="slow"), 1),
             (dict(source="rows_and_memory", where=sl.rows(last=2)), 3),
             (dict(min_revision=2), 5),
+            (dict(linearizable=True), 5),
         ):
             with self.subTest(options):
                 self.assertEqual(

@@ -243,7 +243,7 @@ class AttentionTest(unittest.TestCase):
         self.assertEqual(caught.exception.metadata, {"field": field})
 
     def lookup(self, **given):
-        fields = dict(where=None, source=None, memory=None, min_revision=0, inputs=False)
+        fields = dict(where=None, source=None, memory=None, min_revision=0, linearizable=False, inputs=False)
         options = attention.Options()
         return attention.Lookup("s", [1.0], options, deadline=None, **{**fields, **given})
 
@@ -380,6 +380,21 @@ class SettingsTest(unittest.TestCase):
         ):
             with self.subTest(address), self.assertRaisesRegex(ValueError, "server address"):
                 settings.check_address(address)
+
+    def test_several_addresses(self):
+        for servers, addresses in (
+            ("a:1", ("a:1",)),
+            ("a:1,[::1]:2,dns:///b:3", ("a:1", "[::1]:2", "dns:///b:3")),
+            ("ipv4:10.0.0.1:1,10.0.0.2:1", ("ipv4:10.0.0.1:1,10.0.0.2:1",)),
+            ("unix:/run/a,b", ("unix:/run/a,b",)),
+        ):
+            self.assertEqual(settings.Settings(servers).addresses, addresses)
+            settings.check_servers(servers)
+        for servers in ("a:1,,b:2", "a:1,", ",a:1", "a:1, b:2", "a:1,b", ",", "", 7471):
+            with self.subTest(servers), self.assertRaisesRegex(ValueError, "server address"):
+                settings.check_servers(servers)
+        with self.assertRaisesRegex(ValueError, "server address 'b' in 'a:1,b' is not HOST:PORT"):
+            settings.check_servers("a:1,b")
 
     def test_secrets_are_not_shown(self):
         self.assertNotIn(

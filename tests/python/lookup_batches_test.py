@@ -81,8 +81,10 @@ class Server:
         return [None if call is None else call.queries.rows for call in self.calls]
 
 
-def lookup_of(queries, *, options=attention.Options(), min_revision=0):
-    return attention.Lookup("s", queries, options, None, None, None, min_revision, False, None)
+def lookup_of(queries, *, options=attention.Options(), min_revision=0, linearizable=False):
+    return attention.Lookup(
+        "s", queries, options, None, None, None, min_revision, linearizable, False, None
+    )
 
 
 def numbered(rows=MANY, columns=2):
@@ -100,13 +102,15 @@ class LookupBatchesTest(unittest.TestCase):
     def test_more_queries_go_as_several_calls_whose_answers_are_in_order(self):
         server = Server(heads=2, script={1: {"revision": 4, "row_count": 12}, 2: {"revision": 4}})
         options = attention.Options(causal=True, causal_offset=100, weights=1)
-        answer = server.finish(lookup_of(numbered(), options=options, min_revision=2))
+        lookup = lookup_of(numbered(), options=options, min_revision=2, linearizable=True)
+        answer = server.finish(lookup)
         self.assertEqual(server.sizes(), [None, 4096, 4096, 1808, None])
         self.assertEqual(
             [call.options.causal_offset for call in server.lookups()], [100, 4196, 8292]
         )
         self.assertEqual([call.min_revision for call in server.lookups()], [2, 0, 0])
         self.assertTrue(all(call.options.causal for call in server.lookups()))
+        self.assertTrue(all(call.linearizable for call in server.lookups()))
         np.testing.assert_array_equal(answer.values, numbered())
         np.testing.assert_array_equal(
             answer.counted_rows[:, 1], np.concatenate([np.arange(n) for n in (4096, 4096, 1808)])

@@ -36,7 +36,7 @@ def answers():
         lookup.weights.add(positions=[1, 2], weights=[0.5, 0.25], scores=[1, 2], ids=[7, 0])
     for weights in (None, "all"):
         options = attention.Options(weights=weights)
-        asked = attention.Lookup("s", floats, options, None, None, None, 0, False, None)
+        asked = attention.Lookup("s", floats, options, None, None, None, 0, False, False, None)
         yield f"lookup, weights {weights}", lookup, asked.call(0, asked.rows).result
     page = row_pb2.ReadRowsResponse(revision=5)
     for i in range(3):

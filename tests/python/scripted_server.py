@@ -1,7 +1,7 @@
 """A gRPC server whose answers a test writes: bytes, streams of bytes, and errors with their trailers."""
 import concurrent.futures
 import contextlib
-from typing import Any, Callable, Iterable, Iterator, Mapping, Tuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Tuple
 
 import grpc
 
@@ -50,13 +50,18 @@ class _Handler(grpc.GenericRpcHandler):
 
 
 @contextlib.contextmanager
-def scripted_server(answer: Answer) -> Iterator[str]:
+def scripted_server(
+    answer: Answer, host: str = "127.0.0.1", credentials: Optional[grpc.ServerCredentials] = None
+) -> Iterator[str]:
     """The address of a server that answers with answer(method, request, metadata): the bytes of a message, of
     streams an iterator of them, where `request` is one of the requests; or it raises a Failure."""
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), handlers=[_Handler(answer)])
-    port = server.add_insecure_port("127.0.0.1:0")
+    if credentials is None:
+        port = server.add_insecure_port(f"{host}:0")
+    else:
+        port = server.add_secure_port(f"{host}:0", credentials)
     server.start()
     try:
-        yield f"127.0.0.1:{port}"
+        yield f"{host}:{port}"
     finally:
         server.stop(0).wait()

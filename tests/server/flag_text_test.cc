@@ -1,6 +1,6 @@
-#include "server/flag_text.h"
-
 #include <gtest/gtest.h>
+
+#include "server/base/host_port.h"
 
 namespace softlookup::server {
 namespace {

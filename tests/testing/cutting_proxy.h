@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::testing {
@@ -19,6 +20,9 @@ namespace softlookup::testing {
 // What had come in and was not passed on is lost, and what was passed on may still arrive: an end
 // of the stream follows it, or a reset, which may overtake it. After the last cut, connections
 // last.
+//
+// SetLink() makes it a worse link: one that passes nothing on, or in one direction only, or slowly.
+// What comes in meanwhile waits, and is passed on later.
 class CuttingProxy {
  public:
   struct Options {
@@ -29,7 +33,15 @@ class CuttingProxy {
     std::int64_t bytes_to_client_max = 1;
   };
 
-  // Passes connections on to `server`, 127.0.0.1:PORT.
+  // What the proxy does with the bytes of all connections. It accepts connections in any case.
+  struct Link {
+    bool passes_to_server = true;
+    bool passes_to_client = true;
+    // In each direction of each connection. 0: as fast as they come.
+    std::int64_t bytes_per_second = 0;
+  };
+
+  // Passes connections on to `server`, 127.0.0.1:PORT or unix:PATH.
   CuttingProxy(const std::string& server, const Options& options);
   ~CuttingProxy();
   CuttingProxy(const CuttingProxy&) = delete;
@@ -40,6 +52,10 @@ class CuttingProxy {
   int cuts() const { return cuts_; }
   // Where connections that begin from now on go.
   void SetServer(const std::string& server);
+  // Holds for the connections that there are, and for all later ones.
+  void SetLink(const Link& link);
+  // Cuts all connections that there are.
+  void CutAll();
 
  private:
   struct Half;
@@ -47,20 +63,30 @@ class CuttingProxy {
 
   void Run();
   void Accept();
+  // Sets what each direction of each connection may read now.
+  void BeginSlice();
+  // Takes over what SetLink() and CutAll() have said.
+  void TakeOrders();
   // Moves what can be moved; false once the connection is to be closed.
   bool Move(Connection* connection);
+  // Ends a connection whose last bytes are lost.
+  void Cut(Connection* connection);
 
   const Options options_;
   std::string address_;
   int listener_ = -1;
-  int stop_[2];  // A pipe, whose end stops the thread.
+  int wake_[2];  // A pipe. A byte wakes the thread, its end stops it.
   std::atomic<int> cuts_ = 0;
 
   Draw draw_;  // The thread's, as are the connections.
   std::vector<std::unique_ptr<Connection>> connections_;
+  Link link_;
+  absl::Time next_slice_ = absl::InfinitePast();  // When BeginSlice() is due.
 
   absl::Mutex mutex_;
   std::string server_ ABSL_GUARDED_BY(mutex_);
+  Link next_link_ ABSL_GUARDED_BY(mutex_);
+  bool must_cut_all_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // Last: it uses all of the above.
 };

@@ -30,10 +30,19 @@ class EtcdMembers {
 
   // Addresses for gRPC, by member.
   const std::vector<std::string>& endpoints() const { return endpoints_; }
+  // The directory of a member.
+  std::string directory(int member) const;
+  // The URL at which other members reach a member.
+  std::string peer_url(int member) const;
 
   void Kill(int member);
   // Starts a member that was killed, on its old directory.
   void Start(int member);
+  // Does so if its process has ended by itself, such as on a full disk. Returns whether it had.
+  bool StartIfEnded(int member);
+  // Empties the directory of a member that was killed. It can then be started once the others have
+  // a new member of its name and URL.
+  void Wipe(int member);
   // The member's process goes on to exist, but does nothing.
   void Freeze(int member);
   void Thaw(int member);
@@ -43,6 +52,7 @@ class EtcdMembers {
   const std::optional<EtcdTls> tls_;
   std::vector<std::string> endpoints_;
   std::vector<pid_t> processes_;  // 0: killed.
+  std::vector<bool> were_wiped_;
 };
 
 }  // namespace softlookup::testing

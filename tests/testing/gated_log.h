@@ -42,6 +42,10 @@ class GatedLog final : public CommitLog {
     on_settled = std::move(settled);
   }
 
+  void OnPublished() override {
+    if (on_published != nullptr) on_published();
+  }
+
   bool has_failed() const override { return failed; }
   absl::Status Scan(
       absl::string_view, absl::string_view,
@@ -66,6 +70,7 @@ class GatedLog final : public CommitLog {
   absl::Notification entered, gate;
   absl::Status result;
   absl::AnyInvocable<void(bool)> on_settled;  // Null, or what the last WhenSettled() was given.
+  absl::AnyInvocable<void()> on_published;    // Called if it is not null.
   absl::Duration commit_time;
   ToldClock clock;
 

@@ -10,10 +10,13 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <regex>
 #include <string_view>
 
 #include "tests/testing/child_process.h"
+#include "tests/testing/etcd_members.h"
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
 namespace {
@@ -53,14 +56,65 @@ std::string ReadLine(int fd) {
 
 }  // namespace
 
+// The node behind a router, and its etcd.
+struct ServerProcess::Behind {
+  Behind(std::vector<std::string> flags, const std::string& data_dir, const std::string& log)
+      : etcd(EtcdOf(data_dir)) {
+    if (data_dir.empty()) flags.insert(flags.end(), {"--data-dir", directory.path() + "/data"});
+    flags.insert(flags.end(), {"--cluster-etcd", etcd->endpoints()[0], "--cluster", "c", "--group",
+                               "g", "--node", "n", "--cluster-listen", "127.0.0.1:0"});
+    node = std::make_unique<ServerProcess>(flags, log);
+  }
+
+  // The etcd that knows the node whose directory this is.
+  static std::shared_ptr<EtcdMembers> EtcdOf(const std::string& data_dir) {
+    if (data_dir.empty()) return std::make_shared<EtcdMembers>(1);
+    static auto* const known = new std::map<std::string, std::shared_ptr<EtcdMembers>>;
+    std::shared_ptr<EtcdMembers>& etcd = (*known)[data_dir];
+    if (etcd == nullptr) etcd = std::make_shared<EtcdMembers>(1);
+    return etcd;
+  }
+
+  const TemporaryDirectory directory;
+  const std::shared_ptr<EtcdMembers> etcd;
+  std::unique_ptr<ServerProcess> node;
+};
+
 ServerProcess::ServerProcess(const std::vector<std::string>& flags, const std::string& log) {
+  const bool is_of_cluster = std::ranges::any_of(flags, [](const std::string& flag) {
+    return flag.rfind("--cluster", 0) == 0 || flag.rfind("--router", 0) == 0;
+  });
+  if (std::getenv("SOFTLOOKUP_TESTS_THROUGH_ROUTER") == nullptr || is_of_cluster) {
+    Start(flags, log);
+    return;
+  }
+  std::vector<std::string> shared, disk;
+  std::string data_dir;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::string name = flags[i].substr(0, flags[i].find('='));
+    const bool is_of_disk = name == "--data-dir" || name == "--backup-dir" || name == "--ephemeral";
+    if (name != "--ephemeral") (is_of_disk ? disk : shared).push_back(flags[i]);
+    if (!is_of_disk || name == "--ephemeral") continue;
+    std::string value = flags[i].substr(std::min(flags[i].size(), name.size() + 1));
+    if (value.empty()) disk.push_back(value = flags.at(++i));
+    if (name == "--data-dir") data_dir = value;
+  }
+  std::vector<std::string> node = shared;
+  node.insert(node.end(), disk.begin(), disk.end());
+  behind_ = std::make_unique<Behind>(node, data_dir, log);
+  shared.insert(shared.end(),
+                {"--router", "--cluster-etcd", behind_->etcd->endpoints()[0], "--cluster", "c"});
+  Start(shared, log);
+}
+
+void ServerProcess::Start(std::vector<std::string> flags, const std::string& log) {
   std::vector<std::string> command = {ServerBinary(), "--listen",    "127.0.0.1:0", "--http-listen",
                                       "127.0.0.1:0",  "--log-level", "error"};
   const auto given = [&flags](std::string_view name) {
     return std::any_of(flags.begin(), flags.end(),
                        [name](const std::string& flag) { return flag.rfind(name, 0) == 0; });
   };
-  if (!given("--data-dir")) command.push_back("--ephemeral");
+  if (!given("--data-dir") && !given("--router")) command.push_back("--ephemeral");
   if (!given("--max-waiting-work")) command.insert(command.end(), {"--max-waiting-work", "60000"});
   if (!given("--shutdown-grace")) command.insert(command.end(), {"--shutdown-grace", "3600"});
   command.insert(command.end(), flags.begin(), flags.end());
@@ -90,7 +144,10 @@ int ServerProcess::Stop(int signal) {
   if (signal != 0) kill(pid_, signal);
   const int exit_code = WaitFor(pid_);
   pid_ = -1;
-  return exit_code;
+  if (behind_ == nullptr) return exit_code;
+  const int node_exit_code = behind_->node->Stop(signal);
+  behind_.reset();
+  return exit_code != 0 ? exit_code : node_exit_code;
 }
 
 CommandResult RunCommand(const std::vector<std::string>& command, const std::string& input) {

@@ -3,16 +3,23 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace softlookup::testing {
 
 // The real server binary on free ports of the loopback interface. Killed when the object goes.
+//
+// If the environment variable SOFTLOOKUP_TESTS_THROUGH_ROUTER is set, a server that is no node
+// becomes a router in front of one that is: the only node of a cluster with a real etcd. All flags
+// are for both, except those of directories, which are the node's. Servers on one directory share
+// the etcd. pid() is the router's.
 class ServerProcess {
  public:
   // Starts the server with `flags` and free ports, and waits for its ready line. Aborts the test
-  // program if that does not come. Adds --ephemeral if `flags` have no --data-dir. Adds a
+  // program if that does not come. Adds --ephemeral if `flags` have neither --data-dir nor
+  // --router. Adds a
   // --max-waiting-work of a minute, so that no slow machine refuses work, and a --shutdown-grace of
   // an hour, so that a test hangs if a stop waits for it, unless `flags` have them. Standard error
   // goes to the file `log`, if it has a name.
@@ -30,6 +37,12 @@ class ServerProcess {
   int Stop(int signal);
 
  private:
+  struct Behind;
+
+  // Starts the server with all of `flags`.
+  void Start(std::vector<std::string> flags, const std::string& log);
+
+  std::unique_ptr<Behind> behind_;  // What a router is in front of. Null: this is no such router.
   pid_t pid_ = -1;
   std::string grpc_address_;
   std::string http_address_;

@@ -130,7 +130,8 @@ SERVER_EDGES = {
     "security": ("limits", "observability", "base"),
     "rpc": ("security", "limits", "observability", "base"),
     "admin": ("rpc", "base"),
-    ".": ("admin", "cluster", "rpc", "security", "limits", "observability", "base"),
+    "router": ("rpc", "cluster", "security", "limits", "observability", "base"),
+    ".": ("admin", "router", "cluster", "rpc", "security", "limits", "observability", "base"),
 }
 
 

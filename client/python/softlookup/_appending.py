@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from typing import Deque, Iterator, List, Optional
 
 import grpc
 
-from softlookup._connection import Connection, Watchdog, error_of
+from softlookup._connection import Connection, Watchdog
 from softlookup._core.appends import STREAM_METHOD, WINDOW_REQUESTS, Batch, Tally
 from softlookup._core.call import check_seconds, guard
 from softlookup._core.errors import Error, internal
@@ -46,7 +47,8 @@ def append_all(
 
     tally = Tally()
     line = ProgressLine(progress, batch.rows)
-    answers = connection.pipeline(STREAM_METHOD, requests())
+    server = connection.server(time.monotonic() + idle)
+    answers = connection.pipeline(server, STREAM_METHOD, requests())
     with Watchdog(idle, answers.cancel) as watchdog:
         try:
             for data in answers:
@@ -63,7 +65,8 @@ def append_all(
         except grpc.RpcError as error:
             if broken:
                 raise broken[0] from None
-            raise tally.explain(watchdog.explain(error_of(error), "StreamAppend")) from None
+            failure = watchdog.explain(connection.failure(server, error), "StreamAppend")
+            raise tally.explain(failure) from None
         except Error as error:
             raise tally.explain(error) from None
         finally:

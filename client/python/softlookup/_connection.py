@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, Generator, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Generator, Iterator, Optional, Tuple, TypeVar
 
 import grpc
 
@@ -16,14 +15,17 @@ from softlookup._core.call import Call, Calls, check_seconds
 from softlookup._core.details import make_error
 from softlookup._core.errors import Error
 from softlookup._core.retry import Attempts, Budget
+from softlookup._core.servers import HEALTH, TURN, Servers, is_answer
 from softlookup._core.settings import Settings
 
 T = TypeVar("T")
-_HEALTH = "/grpc.health.v1.Health/Check"
 
 
 class Connection:
-    """A channel of gRPC for each process that uses it, made at its first call. Thread-safe."""
+    """A channel of gRPC to each server in each process that uses it. Thread-safe.
+
+    A channel is made at the first call there.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -32,48 +34,92 @@ class Connection:
         _connections.add(self)
 
     def begin_process(self) -> None:
-        """Forgets the channel, which is the parent's, and locks that no thread here can hold."""
+        """Forgets the channels, which are the parent's, and locks that no thread here can hold."""
         self._budget = Budget(self.settings.retry.budget)
         self._lock = threading.Lock()
-        self._channel: Any = None
-        self._methods: Dict[str, Any] = {}
+        self.servers = Servers(len(self.settings.addresses))
+        self._channels: Dict[int, Any] = {}
+        self._methods: Dict[Tuple[int, str], Any] = {}
 
-    def channel(self) -> Any:
-        """The grpc.Channel of this process."""
-        channel = self._channel
+    def channel(self, server: int) -> Any:
+        """The grpc.Channel of this process to a server."""
+        channel = self._channels.get(server)
         if channel is not None:
             return channel
         with self._lock:
             if self._closed:
                 raise ValueError("the client is closed")
-            if self._channel is None:
-                self._channel = self._open()
-            return self._channel
+            if server not in self._channels:
+                self._channels[server] = self._open(self.settings.addresses[server])
+            return self._channels[server]
 
-    def _open(self) -> Any:
+    def _open(self, address: str) -> Any:
         settings = self.settings
         options = settings.channel_options()
         if not settings.uses_tls:
-            return grpc.insecure_channel(settings.address, options)
+            return grpc.insecure_channel(address, options)
         credentials = grpc.ssl_channel_credentials(
             settings.tls_ca, settings.tls_key, settings.tls_certificate
         )
-        return grpc.secure_channel(settings.address, credentials, options)
+        return grpc.secure_channel(address, credentials, options)
 
     def close(self) -> None:
         """Ends the calls in progress. Calls that begin later raise ValueError."""
         with self._lock:
             self._closed = True
-            channel, self._channel = self._channel, None
+            channels, self._channels = self._channels, {}
             self._methods = {}
-        if channel is not None:
+        for channel in channels.values():
             channel.close()
 
-    def unary(self, method: str, request: bytes, seconds: float, wait: bool = False) -> bytes:
+    def server(self, end: float) -> int:
+        """The server for a call that may take until `end`."""
+        current = self.servers.current
+        if current is not None:
+            return current
+        search = self.servers.search(end - time.monotonic())
+        try:
+            server, seconds = next(search)
+            while True:
+                server, seconds = search.send(self._ask(server, seconds))
+        except StopIteration as found:
+            index: int = found.value
+            return index
+
+    def await_server(self, end: float) -> None:
+        """Waits until a server answers, or until `end`.
+
+        gRPC connects only while a call waits for the connection, so each of several has its turns.
+        """
+        if self.servers.count == 1:
+            self._ask(0, end - time.monotonic(), wait=True)
+            return
+        while True:
+            for server in range(self.servers.count):
+                now = time.monotonic()
+                turn_end = min(now + TURN, end)
+                if now >= end:
+                    return
+                if is_answer(self._ask(server, turn_end - now, wait=True)):
+                    self.servers.found(server)
+                    return
+                time.sleep(max(0.0, turn_end - time.monotonic()))
+
+    def _ask(self, server: int, seconds: float, wait: bool = False) -> Optional[Error]:
+        """Asks a server for its health; the Error, if there is one."""
+        try:
+            self.unary(server, HEALTH, b"", seconds, wait)
+        except Error as error:
+            return error
+        return None
+
+    def unary(
+        self, server: int, method: str, request: bytes, seconds: float, wait: bool = False
+    ) -> bytes:
         """One attempt of a call of one answer. Raises an Error."""
-        call = self._methods.get(method)
+        call = self._methods.get((server, method))
         if call is None:
-            call = self._methods[method] = self.channel().unary_unary(method)
+            call = self._methods[server, method] = self.channel(server).unary_unary(method)
         try:
             answer: bytes = call(
                 request,
@@ -85,18 +131,26 @@ class Connection:
         except grpc.RpcError as error:
             raise error_of(error) from None
 
+    def failure(self, server: int, error: grpc.RpcError) -> Error:
+        """Takes the failure of a stream at a server; the Error."""
+        failure = error_of(error)
+        self.servers.failed(server, failure)
+        return failure
+
     def run(self, call: Call[T]) -> T:
         """The result of a call of one answer, with its retries. Raises an Error."""
         deadline = check_seconds("deadline", call.deadline) or self.settings.deadline
         end = time.monotonic() + deadline
-        attempts = Attempts(self.settings.retry, self._budget, call.safe, end)
+        attempts = Attempts(self.settings.retry, self._budget, call.safe, end, self.servers.count)
         while True:
+            server = self.server(end)
             left = end - time.monotonic()
             try:
-                data = self.unary(call.method, call.request, max(left, 0.001))
+                data = self.unary(server, call.method, call.request, max(left, 0.001))
                 attempts.succeeded()
                 return call.result(data)
             except Error as error:
+                self.servers.failed(server, error)
                 if error.code == "DEADLINE_EXCEEDED" and not error.reason:
                     error.message += f" ({call.name} had {deadline:g} s)"
                 delay = attempts.failed(error, time.monotonic(), random.random())
@@ -118,15 +172,10 @@ class Connection:
             return whole
 
     def _pause(self, seconds: float, error: Error) -> None:
-        """Waits for so long before the attempt after `error`.
-
-        gRPC connects only while a call waits for the connection. So if there is none, a question for
-        the server's health does.
-        """
+        """Waits for so long before the attempt after `error`. If there is no connection, connects."""
         end = time.monotonic() + seconds
         if error.code == "UNAVAILABLE" and "failed to connect" in error.message:
-            with contextlib.suppress(Error):
-                self.unary(_HEALTH, b"", seconds, wait=True)
+            self.await_server(end)
         time.sleep(max(0.0, end - time.monotonic()))
 
     def stream(self, call: Call[T], idle: Optional[float]) -> Generator[T, None, None]:
@@ -135,7 +184,8 @@ class Connection:
         Leaving the iterator ends the call.
         """
         check_seconds("deadline", idle)
-        method = self.channel().unary_stream(call.method)
+        server = self.server(time.monotonic() + (idle or self.settings.deadline))
+        method = self.channel(server).unary_stream(call.method)
         answers = method(call.request, metadata=self.settings.metadata)
         with Watchdog(idle, answers.cancel) as watchdog:
             try:
@@ -144,13 +194,13 @@ class Connection:
                     yield call.result(data)
                     watchdog.wake()
             except grpc.RpcError as error:
-                raise watchdog.explain(error_of(error), call.name) from None
+                raise watchdog.explain(self.failure(server, error), call.name) from None
             finally:
                 answers.cancel()
 
-    def pipeline(self, method: str, requests: Iterator[bytes]) -> Any:
+    def pipeline(self, server: int, method: str, requests: Iterator[bytes]) -> Any:
         """A call of a stream of requests and answers: an iterator with cancel()."""
-        call = self.channel().stream_stream(method)
+        call = self.channel(server).stream_stream(method)
         return call(requests, metadata=self.settings.metadata)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Iterator, Optional, Sequence, Type
 
 import grpc
 
-from softlookup._connection import Connection, error_of
+from softlookup._connection import Connection
 from softlookup._core import row_calls
 from softlookup._core.appends import STREAM_METHOD, Batch, RowLabels
 from softlookup._core.call import Call, check_seconds, guard
@@ -225,7 +225,8 @@ class Writer:
                     return
                 yield request
 
-        answers = self._connection.pipeline(STREAM_METHOD, requests())
+        server = self._connection.server(time.monotonic() + self._connection.settings.deadline)
+        answers = self._connection.pipeline(server, STREAM_METHOD, requests())
         with self._changed:
             self._call = answers
             if machine.cancelled:
@@ -238,7 +239,7 @@ class Writer:
                     self._changed.notify_all()
                 self._report()
         except grpc.RpcError as error:
-            failure = error_of(error)
+            failure = self._connection.failure(server, error)
         finally:
             answers.cancel()
             with self._changed:
@@ -250,15 +251,21 @@ class Writer:
 
     def _reposition(self) -> None:
         """One GetWriter call, which waits for a connection."""
-        machine, options = self._machine, self._options
+        machine, options, connection = self._machine, self._options, self._connection
         call = row_calls.get_writer(options.store, options.name, None)
-        deadline = self._connection.settings.deadline
-        seconds = machine.reposition_seconds(time.monotonic(), deadline)
+        begin = time.monotonic()
+        end = begin + machine.reposition_seconds(begin, connection.settings.deadline)
         answer: Optional[WriterState] = None
+        is_alone = connection.servers.count == 1
+        if not is_alone:
+            connection.await_server(end)
+        server = connection.server(end)
         try:
-            data = self._connection.unary(call.method, call.request, seconds, wait=True)
+            seconds = max(0.001, end - time.monotonic())
+            data = connection.unary(server, call.method, call.request, seconds, wait=is_alone)
             answer = call.result(data)
         except Error as error:
+            connection.servers.failed(server, error)
             if error.code == "DEADLINE_EXCEEDED":
                 text = "the server cannot be reached or does not answer"
                 raise make_error("UNAVAILABLE", text) from None

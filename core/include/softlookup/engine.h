@@ -107,7 +107,7 @@ struct AppendResult {
 
 // Where the time of a lookup went, and about how many rows it covers.
 struct LookupReport {
-  absl::Duration revision_wait;  // Waiting for min_revision.
+  absl::Duration revision_wait;  // Waiting for min_revision, or to be linearizable.
   absl::Duration queue_wait;     // Waiting in the scheduler's queue.
   // From the start of the lookup's batch to the end of its pass. Includes the time to select rows
   // if a job of the scheduler selected them.
@@ -131,8 +131,11 @@ struct LookupRequest {
   Source source = Source::kUnspecified;  // Unspecified: rows.
   std::string memory;                    // Name of the memory, for kMemory. Empty: average.
   std::uint64_t min_revision = 0;        // The lookup waits until the store has this revision.
+  // The answer is not older than any write that was acknowledged before the lookup began. A replica
+  // asks etcd for that. CLUSTER_UNAVAILABLE if it is not sure to have all such writes within 5 s.
+  bool linearizable = false;
   // The engine sets `*report` before it runs the callback, also if the lookup fails. But it sets
-  // `revision_wait` only if the lookup waited for `min_revision`, and nothing else if that wait
+  // `revision_wait` only if the lookup waited for what that counts, and nothing else if that wait
   // failed. A lookup that is refused at once may leave `*report` unchanged. Not owned. May be null.
   LookupReport* report = nullptr;
 };
@@ -291,6 +294,10 @@ class Engine {
   // for earlier writes and, if there is a directory, for the disk. QUEUE_FULL if too many bytes of
   // writes wait.
 
+  // In a replica, a call that gives a store a name first claims the name's tenant: CreateStore,
+  // RestoreStore, and RenameStore to another tenant. The errors are those of
+  // Replication::ClaimTenant().
+
   // STORE_EXISTS if there is a store of this name. TOO_MANY_STORES beyond Limits::store_count_max.
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
   virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
@@ -363,13 +370,15 @@ class Engine {
   // `request.inputs` must live until `callback` runs.
   //
   // `callback` runs once: before Lookup returns if the lookup is small or refused at once,
-  // otherwise later on another thread. If the lookup waits for its min_revision, that can be the
-  // thread that calls cancel->Cancel(). `callback` must not wait for another call.
+  // otherwise later on another thread. If the lookup waits (LookupReport::revision_wait), that can
+  // be the thread that calls cancel->Cancel(). `callback` must not wait for another call.
   //
-  // `cancel` stops the work. But a deadline that passes does not end a wait for min_revision. So
+  // `cancel` stops the work. But a deadline that passes does not end such a wait. So
   // the owner of `cancel` must call Cancel() at the deadline.
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
+  // Returns whether a lookup that is linearizable waits. False if the engine is no replica.
+  virtual bool asks_for_latest() const = 0;
 
   // Returns QUEUE_FULL if the current load would make Lookup refuse `query_count` queries over all
   // rows of the store. Returns OK otherwise, also if the store does not exist, is damaged or is not

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ETCD_H_
 #define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ETCD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,13 @@ struct EtcdTxnResult {
   std::vector<std::optional<std::string>> values;  // Of `reads`, all at one moment.
 };
 
+struct EtcdKeyValue {
+  std::string key;
+  std::string value;
+
+  bool operator==(const EtcdKeyValue&) const = default;
+};
+
 // What a group needs of etcd. The caller must call these functions on one thread. The callbacks run
 // on the same thread, after the function has returned.
 class Etcd {
@@ -44,12 +52,22 @@ class Etcd {
   template <typename Result>
   using Callback = absl::AnyInvocable<void(absl::StatusOr<Result>)>;
 
+  // The most keys that List() lists. A tenth more than a cluster may have of tenants: groups that
+  // begin tenants at the same time can exceed that limit a little.
+  static constexpr std::size_t kListedKeysMax = 110'000;
+
   virtual ~Etcd() = default;
 
   // Runs a transaction. An error tells nothing about its effect: the transaction may have been
   // made, may be made later, or never. If `txn` puts nothing, the values that it reads can be older
   // than those that another read has returned.
   virtual void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) = 0;
+
+  // Lists the keys in [begin, end) with their values, as of one moment, in the order of the keys.
+  // The values should have some hundred bytes at most. The moment can be before that of another
+  // read. RESOURCE_EXHAUSTED if there are more than kListedKeysMax keys.
+  virtual void List(std::string begin, std::string end,
+                    Callback<std::vector<EtcdKeyValue>> done) = 0;
 
   // Makes a lease, which ends if it is not kept alive for `ttl`.
   virtual void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) = 0;

@@ -110,6 +110,13 @@ class Replication : public PeerRequests {
   // Lets another replica become the primary.
   virtual void StepDown(absl::AnyInvocable<void(absl::Status)> done) = 0;
 
+  // Has etcd note that `tenant` belongs to this group (TenantOf()), if it belongs to none.
+  // TENANT_ELSEWHERE if it belongs to another one, TOO_MANY_TENANTS if it is one too many in the
+  // cluster. STORAGE_FAILED, with the advice to try again, if this replica is not the primary or
+  // if etcd has not answered within some seconds. A write that gives a store its name does this by
+  // itself. At most some dozen calls should wait at a time.
+  virtual void ClaimTenant(std::string tenant, absl::AnyInvocable<void(absl::Status)> done) = 0;
+
   // Returns why this replica can never serve again, because etcd and the data directory do not fit.
   // OK if it can.
   virtual absl::Status failure() const = 0;
@@ -122,8 +129,11 @@ struct SeedSource {
 };
 // Asks etcd whether a replica without records needs those of another one. Waits for etcd. nullopt:
 // no. UNAVAILABLE: not known yet; the message, for the operator alone, says why.
-// FAILED_PRECONDITION: the group has no replica of this name.
-absl::StatusOr<std::optional<SeedSource>> FindSeedSource(const ReplicaName& name,
+//
+// `may_found`: the replica may found its group, and it is FAILED_PRECONDITION if the group is there
+// and has no replica of this name. Otherwise that is UNAVAILABLE, and so is a group that is not
+// founded yet.
+absl::StatusOr<std::optional<SeedSource>> FindSeedSource(const ReplicaName& name, bool may_found,
                                                          ReplicaThread& thread);
 // Makes the records in `directory`, which PeerRequests::CopyRecordsTo() made at another replica of
 // the group, those of the replica `name`. FAILED_PRECONDITION if they are not of that group.

@@ -189,6 +189,7 @@ TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
     EXPECT_EQ(request.source(), v1::SOURCE_ROWS_AND_MEMORY);
     EXPECT_EQ(request.memory(), "slow");
     EXPECT_EQ(request.min_revision(), 4u);
+    EXPECT_TRUE(request.linearizable());
     *response->mutable_values() = request.queries();
     response->add_stats()->set_log_sum_exp(-std::numeric_limits<double>::infinity());
     auto* weights = response->add_weights();
@@ -205,6 +206,7 @@ TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
   options.source = v1::SOURCE_ROWS_AND_MEMORY;
   options.memory = "slow";
   options.min_revision = 4;
+  options.linearizable = true;
   const auto answer = Connect().Lookup("people", queries_, options);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->values.data, queries_.data);

@@ -4,6 +4,8 @@
 #include <grpcpp/impl/call.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "absl/strings/cord.h"
 #include "google/rpc/error_details.pb.h"
 #include "tests/client/scripted_service.h"
@@ -110,39 +112,44 @@ class CountingChannel : public grpc::ChannelInterface {
 
 // gRPC goes on connecting only while somebody waits for the channel.
 TEST(CallWithRetriesTest, WaitsForTheChannelBetweenAttempts) {
-  CountingChannel channel;
+  const auto channel = std::make_shared<CountingChannel>();
+  Servers servers({channel});
   int attempts = 0;
-  const absl::Status status = CallWithRetries(
-      channel, Options(), Repeat::kSafe, absl::InfiniteFuture(), [&](grpc::ClientContext*) {
-        EXPECT_EQ(channel.waits, attempts);
-        EXPECT_EQ(channel.tries_to_connect, attempts > 0);
-        ++attempts;
-        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Connection refused");
-      });
+  const absl::Status status =
+      CallWithRetries(servers, Options(), Repeat::kSafe, absl::InfiniteFuture(),
+                      [&](const Server&, grpc::ClientContext*) {
+                        EXPECT_EQ(channel->waits, attempts);
+                        EXPECT_EQ(channel->tries_to_connect, attempts > 0);
+                        ++attempts;
+                        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Connection refused");
+                      });
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(attempts, Options().attempts_max);
-  EXPECT_EQ(channel.waits, attempts - 1);
+  EXPECT_EQ(channel->waits, attempts - 1);
 }
 
 TEST(CallWithRetriesTest, ACallThatIsNotMadeAgainWaitsForAChannelThatHasFailed) {
-  CountingChannel channel;
+  const auto channel = std::make_shared<CountingChannel>();
+  Servers servers({channel});
   int attempts = 0;
-  const absl::Status status = CallWithRetries(
-      channel, Options(), Repeat::kUnsafe, absl::InfiniteFuture(), [&](grpc::ClientContext*) {
-        EXPECT_EQ(channel.waits, 1);
-        EXPECT_TRUE(channel.tries_to_connect);
-        ++attempts;
-        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Connection refused");
-      });
+  const absl::Status status =
+      CallWithRetries(servers, Options(), Repeat::kUnsafe, absl::InfiniteFuture(),
+                      [&](const Server&, grpc::ClientContext*) {
+                        EXPECT_EQ(channel->waits, 1);
+                        EXPECT_TRUE(channel->tries_to_connect);
+                        ++attempts;
+                        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Connection refused");
+                      });
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(attempts, 1);
 }
 
 // Fails once, and then meets its deadline.
-absl::Status RefusedThenLate(CountingChannel& channel, Repeat repeat) {
+absl::Status RefusedThenLate(const std::shared_ptr<CountingChannel>& channel, Repeat repeat) {
+  Servers servers({channel});
   int attempts = 0;
-  return CallWithRetries(channel, Options(), repeat, absl::InfiniteFuture(),
-                         [&](grpc::ClientContext*) {
+  return CallWithRetries(servers, Options(), repeat, absl::InfiniteFuture(),
+                         [&](const Server&, grpc::ClientContext*) {
                            if (++attempts == 1) {
                              return testing::DetailedStatus(grpc::StatusCode::UNAVAILABLE,
                                                             "Connection refused", "LOADING");
@@ -152,23 +159,25 @@ absl::Status RefusedThenLate(CountingChannel& channel, Repeat repeat) {
 }
 
 TEST(CallWithRetriesTest, ADeadlineThatIsMetWithoutAConnectionIsGivenTheReasonBefore) {
-  CountingChannel channel;
+  const auto channel = std::make_shared<CountingChannel>();
   for (const auto state : {GRPC_CHANNEL_CONNECTING, GRPC_CHANNEL_TRANSIENT_FAILURE}) {
-    channel.state = state;
+    channel->state = state;
     EXPECT_EQ(RefusedThenLate(channel, Repeat::kSafe).message(), "Connection refused");
     // The call may have been made, whatever the state is now.
     EXPECT_TRUE(absl::IsDeadlineExceeded(RefusedThenLate(channel, Repeat::kUnsafe)));
   }
-  channel.state = GRPC_CHANNEL_READY;
+  channel->state = GRPC_CHANNEL_READY;
   EXPECT_TRUE(absl::IsDeadlineExceeded(RefusedThenLate(channel, Repeat::kSafe)));
 }
 
 // The server has not looked at it.
 TEST(CallWithRetriesTest, AnyCallIsMadeAgainThatALoadingServerRefuses) {
-  CountingChannel channel;
+  const auto channel = std::make_shared<CountingChannel>();
+  Servers servers({channel});
   int attempts = 0;
   const absl::Status status = CallWithRetries(
-      channel, Options(), Repeat::kUnsafe, absl::InfiniteFuture(), [&](grpc::ClientContext*) {
+      servers, Options(), Repeat::kUnsafe, absl::InfiniteFuture(),
+      [&](const Server&, grpc::ClientContext*) {
         return ++attempts == 3
                    ? grpc::Status::OK
                    : testing::DetailedStatus(grpc::StatusCode::UNAVAILABLE, "loading", "LOADING");

@@ -77,6 +77,26 @@ TEST_F(TlsTest, CertificateForAnotherHostIsRefused) {
   EXPECT_EQ(TlsFailureOf(status), TlsFailure::kWrongHost) << status;
 }
 
+// One authority, and a certificate for each server's own host.
+TEST_F(TlsTest, OfSeveralServersOnlyThoseAreCalledWhoseCertificateNamesTheirHost) {
+  const auto serve = [&](const std::string& host) {
+    const tool::PemPair pair = *certificates_.authority.IssueServer({host});
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({pair.key, pair.certificate});
+    return grpc::SslServerCredentials(options);
+  };
+  const ScriptedService wrong(serve("example.com")), right(serve("127.0.0.1"));
+  ClientOptions options;
+  options.credentials = Trusting();
+  options.deadline = absl::InfiniteDuration();
+  Client client = *Client::Connect(wrong.address() + "," + right.address(), options);
+  EXPECT_EQ(*client.Health(), ServingStatus::kServing);
+  // Each server is checked for the host by which it is named.
+  const std::string port = wrong.address().substr(wrong.address().rfind(':'));
+  Client none = *Client::Connect(wrong.address() + ",localhost" + port, options);
+  EXPECT_EQ(TlsFailureOf(none.Health().status()), TlsFailure::kWrongHost);
+}
+
 TEST_F(TlsTest, PlaintextServerIsToldFromOneThatIsGone) {
   const ScriptedService service;
   EXPECT_EQ(TlsFailureOf(Ask(service, Trusting())), TlsFailure::kPlaintextServer);

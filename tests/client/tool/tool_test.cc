@@ -9,6 +9,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -102,7 +103,8 @@ TEST_F(ToolLookupTest, SendsEveryOption) {
                                "--last",
                                "4",
                                "--min-revision",
-                               "2"});
+                               "2",
+                               "--linearizable"});
   ASSERT_EQ(outcome.error, "");
   const v1::AttentionOptions& options = request_.options();
   EXPECT_THAT(FloatMatrix::FromProto(request_.queries())->data, ElementsAre(-1.5, 2));
@@ -120,6 +122,7 @@ TEST_F(ToolLookupTest, SendsEveryOption) {
   EXPECT_EQ(request_.filter().end(), 5u);
   EXPECT_EQ(request_.filter().last(), 4u);
   EXPECT_EQ(request_.min_revision(), 2u);
+  EXPECT_TRUE(request_.linearizable());
 }
 
 TEST_F(ToolLookupTest, LeavesToTheStoreWhatIsNotNamed) {
@@ -390,6 +393,42 @@ TEST_F(ToolTest, AddressThatIsNoHostAndPortIsAUsageError) {
     EXPECT_EQ(outcome.error,
               "--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"" + address + "\": " + wrong);
   }
+}
+
+TEST_F(ToolTest, EachOfSeveralAddressesIsChecked) {
+  for (const auto& [list, address, wrong] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"a:1,,b:2", "", "it is empty"},
+           {"a:1,", "", "it is empty"},
+           {"a:1,b", "b", "the port is missing"},
+           {"a:1, b:2", " b:2", "a host has no slash, space or control character"}}) {
+    const Outcome outcome = RunTool(list, {"store", "list"});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+    EXPECT_EQ(outcome.error, "--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"" + address +
+                                 "\" in \"" + list + "\": " + wrong);
+  }
+}
+
+TEST_F(ToolTest, OfSeveralServersOneThatIsDownIsPassedOver) {
+  const ClosedPort down;
+  const Outcome outcome = RunTool(down.address() + "," + service_.address(), {"health"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kOk) << outcome.error;
+}
+
+TEST_F(ToolTest, ALoadTestIsOfOneServer) {
+  const Outcome outcome = RunTool(service_.address() + "," + service_.address(), {"loadtest"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_EQ(outcome.error,
+            "loadtest measures one server, but --server or SOFTLOOKUP_SERVER names several");
+}
+
+TEST_F(ToolTest, UnreachableServersAreAllNamed) {
+  const ClosedPort a, b;
+  Session session;
+  session.server = a.address() + "," + b.address();
+  const absl::Status status = session.Connect()->GetStore("people").status();
+  EXPECT_THAT(ErrorLine(status, session.server),
+              StartsWith("UNAVAILABLE: no answer from " + session.server));
 }
 
 TEST_F(ToolTest, LateAnswerNamesTheTimeout) {

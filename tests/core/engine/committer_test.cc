@@ -340,6 +340,18 @@ TEST_F(UnknownOutcomeTest, AWriteThatStageRefusedKeepsItsOwnError) {
                                     "answer b UNAVAILABLE"));
 }
 
+// What the stores show must not lack what the log has.
+TEST_F(UnknownOutcomeTest, TheLogIsToldWhenAllThatItHasIsPublished) {
+  log_.on_published = [this] { Note("shown"); };
+  CommitWithUnknownOutcome();
+  log_.on_settled(true);
+  Await("shown");
+  EXPECT_TRUE(Post("b"));
+  EXPECT_THAT(Finish(),
+              ElementsAre("stage held", "answer held UNAVAILABLE", "answer a UNAVAILABLE",
+                          "publish held", "shown", "stage b", "publish b", "answer b OK", "shown"));
+}
+
 TEST_F(UnknownOutcomeTest, TheEndLeavesItOpen) {
   CommitWithUnknownOutcome();
   committer_.reset();

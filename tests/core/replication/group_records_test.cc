@@ -34,6 +34,9 @@ TEST(GroupRecordsTest, TextIsReadBackAsItWasWritten) {
   const GroupConfig config{.version = 2, .copies = 2, .replicas = {"n-1", "n-2", "n-3"}};
   EXPECT_EQ(*ParseGroupConfig(EncodeGroupConfig(config)), config);
   EXPECT_EQ(*ParseApplied(EncodeApplied(~std::uint64_t{0})), ~std::uint64_t{0});
+  EXPECT_EQ(EncodeTenant({.group = "g1"}), "group=g1");
+  EXPECT_EQ(*ParseTenant("group=g1"), TenantRecord{.group = "g1"});
+  EXPECT_EQ(*ParseTenant("group=g1 more=1"), TenantRecord{.group = "g1"});
 }
 
 TEST(GroupRecordsTest, OtherTextIsRefusedWithTheFieldThatIsWrong) {
@@ -61,6 +64,8 @@ TEST(GroupRecordsTest, OtherTextIsRefusedWithTheFieldThatIsWrong) {
   EXPECT_TRUE(absl::IsDataLoss(ParseSlot(EncodeSlot({.sequence = 1})).status()));
   EXPECT_TRUE(absl::IsDataLoss(ParseGroupConfig("version=1 copies=2 replicas=a").status()));
   EXPECT_TRUE(absl::IsDataLoss(ParseGroupConfig("version=1 copies=0 replicas=a").status()));
+  EXPECT_TRUE(absl::IsDataLoss(ParseTenant("group=").status()));
+  EXPECT_TRUE(absl::IsDataLoss(ParseTenant("").status()));
 }
 
 TEST(GroupRecordsTest, ADigestTellsTheEntryAndAllBefore) {
@@ -78,6 +83,19 @@ TEST(GroupKeysTest, SlotsAreUsedAgain) {
   EXPECT_EQ(keys.slot(3), "/softlookup/main/groups/g1/log/3");
   EXPECT_EQ(keys.slot(11), keys.slot(3));
   EXPECT_NE(keys.slot(12), keys.slot(3));
+}
+
+TEST(TenantKeysTest, TheRangeHasTheKeysOfTheClustersTenantsAlone) {
+  const TenantKeys keys("main");
+  EXPECT_EQ(keys.tenant("acme"), "/softlookup/main/tenants/acme");
+  EXPECT_EQ(keys.TenantWith(keys.tenant("acme")), "acme");
+  for (const char* tenant : {"-", "0", "A", "zzz", "~"}) {
+    EXPECT_LT(keys.begin(), keys.tenant(tenant));
+    EXPECT_LT(keys.tenant(tenant), keys.end());
+  }
+  EXPECT_GE(TenantKeys("main2").tenant("a"), keys.end());
+  EXPECT_LT(GroupKeys("main", "zzz").primary(), keys.begin());
+  EXPECT_GE(std::string("/softlookup/main/tenants0"), keys.end());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ constexpr absl::Duration kTtl = absl::Seconds(6);
 class AskedEtcd final : public Etcd {
  public:
   void Run(EtcdTxn, Callback<EtcdTxnResult>) override { ADD_FAILURE(); }
+  void List(std::string, std::string, Callback<std::vector<EtcdKeyValue>>) override {
+    ADD_FAILURE();
+  }
   void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) override {
     EXPECT_EQ(ttl, kTtl);
     grants.push_back(std::move(done));

@@ -21,10 +21,7 @@ std::optional<std::string> SimulatedEtcd::Value(const std::string& key) const {
 
 absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
   EndOldLeases();
-  if (txn.puts.empty()) {
-    const bool is_old = !before_.empty() && loop_.Happens(faults.old_read);
-    return Read(txn, is_old ? before_[loop_.Below(std::ssize(before_))] : keys_);
-  }
+  if (txn.puts.empty()) return Read(txn, Shown());
   const bool succeeded = std::ranges::all_of(txn.compares, [&](const EtcdCompare& compare) {
     return Value(compare.key) == compare.value;
   });
@@ -42,6 +39,11 @@ absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
   EtcdTxnResult result = Read(txn, keys_);
   result.succeeded = succeeded;
   return result;
+}
+
+const SimulatedEtcd::Keys& SimulatedEtcd::Shown() {
+  const bool is_old = !before_.empty() && loop_.Happens(faults.old_read);
+  return is_old ? before_[loop_.Below(std::ssize(before_))] : keys_;
 }
 
 EtcdTxnResult SimulatedEtcd::Read(const EtcdTxn& txn, const Keys& keys) {
@@ -103,6 +105,25 @@ void SimulatedEtcdClient::Call(absl::AnyInvocable<absl::StatusOr<Result>()> act,
 void SimulatedEtcdClient::Run(EtcdTxn txn, Callback<EtcdTxnResult> done) {
   Call<EtcdTxnResult>([etcd = &etcd_, txn = std::move(txn)] { return etcd->Make(txn); },
                       std::move(done));
+}
+
+void SimulatedEtcdClient::List(std::string begin, std::string end,
+                               Callback<std::vector<EtcdKeyValue>> done) {
+  Call<std::vector<EtcdKeyValue>>(
+      [etcd = &etcd_, begin = std::move(begin),
+       end = std::move(end)]() -> absl::StatusOr<std::vector<EtcdKeyValue>> {
+        etcd->EndOldLeases();
+        const SimulatedEtcd::Keys& keys = etcd->Shown();
+        std::vector<EtcdKeyValue> listed;
+        for (auto key = keys.lower_bound(begin); key != keys.end() && key->first < end; ++key) {
+          listed.push_back({.key = key->first, .value = key->second.value});
+        }
+        if (listed.size() > Etcd::kListedKeysMax) {
+          return absl::ResourceExhaustedError("too many keys");
+        }
+        return listed;
+      },
+      std::move(done));
 }
 
 void SimulatedEtcdClient::GrantLease(absl::Duration ttl, Callback<std::int64_t> done) {

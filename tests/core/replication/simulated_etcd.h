@@ -17,7 +17,7 @@ struct EtcdFaults {
   double lost_request = 0;     // Nothing is done, and the caller gets an error.
   double lost_answer = 0;      // It is done, and the caller gets an error.
   double late = 0;             // The caller gets an error, and then it is done.
-  double old_read = 0;         // A transaction that only reads shows what was true before.
+  double old_read = 0;         // A call that only reads shows what was true before.
   double early_lease_end = 0;  // Of each keep-alive: the lease ends though it was kept alive.
   double dead_kept_alive = 0;  // A lease that has ended is called alive.
   double late_lease_end = 0;   // A lease lives for three times its TTL.
@@ -49,6 +49,8 @@ class SimulatedEtcd {
   // Makes a transaction. An error if it names a lease that has ended.
   absl::StatusOr<EtcdTxnResult> Make(const EtcdTxn& txn);
   static EtcdTxnResult Read(const EtcdTxn& txn, const Keys& keys);
+  // Returns the keys that a call which only reads is shown: these, or older ones.
+  const Keys& Shown();
   void EndLease(std::int64_t lease);
   void EndOldLeases();
 
@@ -66,6 +68,7 @@ class SimulatedEtcdClient final : public Etcd {
   SimulatedEtcdClient(SimulatedEtcd& etcd, EventLoop& loop) : etcd_(etcd), loop_(loop) {}
 
   void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override;
+  void List(std::string begin, std::string end, Callback<std::vector<EtcdKeyValue>> done) override;
   void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) override;
   void KeepAlive(std::int64_t lease, Callback<bool> done) override;
   void RevokeLease(std::int64_t lease) override;

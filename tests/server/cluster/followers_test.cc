@@ -122,8 +122,9 @@ TEST_F(FollowersTest, EachReplicaShowsWhatThePrimaryHasCommitted) {
   }
   EXPECT_EQ(Group(*nodes_[2])->primary, "a");
   // Who does not lead makes no write, and says who does.
-  EXPECT_THAT(nodes_[1]->Append(51).status(),
-              StatusIs(absl::StatusCode::kUnavailable, "node a is"));
+  const absl::Status refused = nodes_[1]->Append(51).status();
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kUnavailable, "node a is"));
+  EXPECT_EQ(MetadataOf(refused), (ErrorMetadata{{"primary", "a"}, {"written", "no"}}));
   EXPECT_EQ(nodes_[1]->Values(), UpTo(50));
 }
 
@@ -190,7 +191,7 @@ TEST_F(FollowersTest, WithoutEnoughCopiesNothingIsAcknowledged) {
   nodes_[1] = nullptr;
   // The entry waits for a copy, and the primary gives up after some seconds. Its outcome is known:
   // etcd never named it.
-  EXPECT_FALSE(nodes_[0]->Append(6).ok());
+  EXPECT_EQ(MetadataOf(nodes_[0]->Append(6).status()), (ErrorMetadata{{"written", "no"}}));
   EXPECT_EQ(nodes_[0]->Values(), UpTo(5));
   Start(1);
   Append(6, 10);

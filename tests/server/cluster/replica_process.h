@@ -29,11 +29,13 @@ class ReplicaProcess {
  public:
   // Does not wait for anything but a seed.
   ReplicaProcess(const testing::EtcdMembers& members, const std::string& directory,
-                 const std::string& node = "n")
-      : name_{.cluster = "c", .group = "g", .node = node},
+                 const std::string& node = "n", const std::string& group = "g")
+      : name_{.cluster = "c", .group = group, .node = node},
         node_({.endpoints = members.endpoints(), .credentials = grpc::InsecureChannelCredentials()},
               peers_, [](const std::string&) {}) {
-    EXPECT_THAT(SeedIfNew(directory, name_, peers_, node_, [] { return false; }), testing::IsOk());
+    EXPECT_THAT(
+        SeedIfNew(directory, name_, peers_, /*may_found=*/true, node_, [] { return false; }),
+        testing::IsOk());
     absl::StatusOr<ReplicatedEngine> opened =
         OpenReplicated({.thread_count = 1}, directory,
                        {.name = name_,

@@ -108,10 +108,12 @@ TEST_F(ReplicatedEngineTest, AWriteThatEtcdDoesNotAnswerIsSettledWhenItAnswersAg
   const absl::Status unknown = process->Append(2).status();
   EXPECT_THAT(unknown, StatusIs(absl::StatusCode::kUnavailable, "may have been made"));
   EXPECT_TRUE(HasUnknownOutcome(unknown));
+  EXPECT_EQ(MetadataOf(unknown), (ErrorMetadata{{"written", "unknown"}}));
   // The next is refused at once, and lookups go on.
   const absl::Status refused = process->Append(2).status();
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kUnavailable, "was not made"));
   EXPECT_FALSE(HasUnknownOutcome(refused));
+  EXPECT_EQ(MetadataOf(refused), (ErrorMetadata{{"written", "no"}}));
   EXPECT_TRUE(RetryAfterOf(refused).has_value());
   EXPECT_EQ(process->Values(), UpTo(1));
   members_.Thaw(0);

@@ -48,6 +48,10 @@ namespace softlookup {
 // The client adds the wait that the server asks for, in the trailer grpc-retry-pushback-ms, or
 // without this trailer, in RetryInfo. The trailer can also forbid a retry. If the wait would
 // outlast the deadline, the failure is returned at once.
+//
+// A client of several servers (see Client) makes the next attempt at the one that it uses then. A
+// server that is still reading its stores, or follows the primary and so refuses a write, has not
+// made the call: any call goes on from there to each other server once, without a wait.
 struct RetryOptions {
   // Attempts of one call, the first included. At least 1. The default outlasts a restart of the
   // server, unless the deadline comes first.
@@ -93,6 +97,9 @@ struct LookupOptions {
   // For SOURCE_MEMORY. Default: "average". Ignored unless `source` is SOURCE_MEMORY.
   std::string memory = {};
   std::uint64_t min_revision = 0;  // The lookup waits until the store has this revision.
+  // The answer is not older than any write that was acknowledged to anyone before the call. A
+  // server of a group asks etcd for that.
+  bool linearizable = false;
   // True: the queries are [T x input_dim] inputs, which the store's projection maps to queries.
   bool queries_are_inputs = false;
 };
@@ -147,10 +154,20 @@ enum class ServingStatus { kUnknown = 0, kServing = 1, kNotServing = 2, kService
 // status: canonical code, message, and the details that error_details.h reads. If the server cannot
 // be reached, it fails with Unavailable, and ErrorReason() is empty. The request messages of v1 say
 // which requests the server refuses.
+//
+// A client can name several servers with the same data: routers of a cluster, or nodes of a group.
+// It uses one at a time, at first the first one. It goes to the next one that can be reached when
+// the one in use cannot be, when the connection breaks, when the server starts or stops or has lost
+// its cluster, and when the server follows the primary and so refuses a write. It stays there, also
+// when the one before is back. A server that does not answer an attempt to connect is given up
+// after a second. RetryOptions says which calls are sent again. An AppendStream with a writer goes
+// on at the next server. Other streams end, and the next one begins there.
 class Client {
  public:
   // `address` is HOST:PORT or [IPV6]:PORT, with a port in [1, 65535], or a gRPC target name that
-  // begins with dns:, unix:, ipv4: or ipv6: and has a port, too, unless it is a path. This does not
+  // begins with dns:, unix:, ipv4: or ipv6: and has a port, too, unless it is a path. Several
+  // addresses have commas between them; what begins with unix:, ipv4: or ipv6: is one address. With
+  // TLS, each server's certificate must name the host of that server's address. This does not
   // wait for the server. The first call does, if it is retried (see RetryOptions): a program that
   // may start before its server calls Health() first. InvalidArgument for another address, an
   // option out of its range or credentials that ValidateCredentials() refuses.

@@ -116,6 +116,7 @@ class Lookup:
         source: Optional[str],
         memory: Optional[str],
         min_revision: int,
+        linearizable: bool,
         inputs: bool,
         deadline: Optional[float],
     ) -> None:
@@ -128,6 +129,7 @@ class Lookup:
             source=SOURCES.number("source", source),
             memory=memory,
             min_revision=min_revision,
+            linearizable=linearizable,
         )
         if where is not None:
             self._message.filter.CopyFrom(filter_message(where))

@@ -3,7 +3,8 @@
 The rules are those of the C++ client (RetryOptions in softlookup/client.h). A call that is safe to
 repeat is repeated after UNAVAILABLE, after RESOURCE_EXHAUSTED if the server says how long to wait,
 and after CANCELLED without a reason, as a server that stops drops the calls that just arrive. Any
-call is repeated that a server refuses because it still reads its stores (LOADING).
+call is repeated that a server refuses because it still reads its stores (LOADING). Of several servers,
+each is tried once for a call that none of them has begun.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from softlookup._core.errors import Error
+from softlookup._core.servers import is_unmade
 
 # What gRPC says of a handshake that no repetition mends, in lower case and without underscores.
 _TLS_FAILURES = ("certificate verify failed", "wrong version number")
@@ -103,18 +105,27 @@ def delay_before_retry(
 
 
 class Attempts:
-    """The attempts of one call, until `end`, a time of the clock whose `now` is passed in."""
+    """The attempts of one call, until `end`, a time of the clock whose `now` is passed in.
 
-    def __init__(self, retry: Retry, budget: Budget, safe: bool, end: float) -> None:
+    What none of `servers` servers has begun goes to each of the others once, without a wait.
+    """
+
+    def __init__(
+        self, retry: Retry, budget: Budget, safe: bool, end: float, servers: int = 1
+    ) -> None:
         self._retry = retry
         self._budget = budget
         self._safe = safe
         self._end = end
         self._made = 0
+        self._others = servers - 1
 
     def failed(self, error: Error, now: float, jitter: float) -> float:
         """Seconds to wait before the next attempt. Raises `error` if there must be none."""
         self._made += 1
+        if self._others > 0 and self._made < self._retry.attempts_max and is_unmade(error):
+            self._others -= 1
+            return 0.0
         # A server that still reads its stores has not looked at the call.
         may_repeat = self._safe or error.reason == "LOADING"
         delay = delay_before_retry(self._retry, self._made, error, jitter) if may_repeat else None

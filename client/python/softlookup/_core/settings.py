@@ -19,7 +19,10 @@ Option = Tuple[str, Union[int, str]]
 
 @dataclass(frozen=True)
 class Settings:
-    """All that softlookup.connect() is given, read and checked."""
+    """All that softlookup.connect() is given, read and checked.
+
+    address         Of one server, or of several, with commas between them.
+    """
 
     address: str
     deadline: float = 10.0
@@ -29,6 +32,11 @@ class Settings:
     tls_certificate: Optional[bytes] = field(default=None, repr=False)
     tls_key: Optional[bytes] = field(default=None, repr=False)
     token: Optional[str] = field(default=None, repr=False)
+
+    @property
+    def addresses(self) -> Tuple[str, ...]:
+        """The address of each server, in the order in which they are named."""
+        return split_servers(self.address)
 
     @property
     def uses_tls(self) -> bool:
@@ -78,7 +86,7 @@ def load_settings(
         return value if value is not None else environment.get(f"SOFTLOOKUP_{variable}") or None
 
     address = given(address, "SERVER") or DEFAULT_ADDRESS
-    check_address(address)
+    check_servers(address)
     check_seconds("deadline", deadline)
     if message_bytes_max < 1:
         raise invalid("message_bytes_max", "message_bytes_max must be at least 1")
@@ -107,8 +115,29 @@ def load_settings(
     )
 
 
-def check_address(address: str) -> None:
-    """InvalidArgumentError unless it is HOST:PORT, [IPV6]:PORT, or a target name of gRPC."""
+def split_servers(servers: str) -> Tuple[str, ...]:
+    """The addresses in a text that has commas between them.
+
+    What begins with unix:, ipv4: or ipv6: is one address: these names of gRPC can have commas.
+    """
+    if servers.startswith(("unix:", "ipv4:", "ipv6:")):
+        return (servers,)
+    return tuple(servers.split(","))
+
+
+def check_servers(servers: str) -> None:
+    """InvalidArgumentError unless each address in the text is one."""
+    if not isinstance(servers, str):
+        check_address(servers)
+    for address in split_servers(servers):
+        check_address(address, "" if address == servers else f" in {servers!r}")
+
+
+def check_address(address: str, where: str = "") -> None:
+    """InvalidArgumentError unless it is HOST:PORT, [IPV6]:PORT, or a target name of gRPC.
+
+    `where` follows the address in the message.
+    """
     text = address if isinstance(address, str) else ""
     if re.match(r"(dns|ipv4|ipv6|unix):.", text):
         return
@@ -116,7 +145,7 @@ def check_address(address: str) -> None:
     if found is None or not 1 <= int(found[2]) <= 65535:
         raise invalid(
             "address",
-            f"the server address {address!r} is not HOST:PORT or [IPV6]:PORT, nor a name of gRPC "
+            f"the server address {address!r}{where} is not HOST:PORT or [IPV6]:PORT, nor a name of gRPC "
             "that begins with dns:, unix:, ipv4: or ipv6:",
         )
 

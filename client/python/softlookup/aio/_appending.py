@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from typing import Deque, List, Optional
 
@@ -27,7 +28,8 @@ async def append_all(
     idle = check_seconds("deadline", deadline) or connection.settings.deadline
     sent: Deque[int] = deque()  # Rows of each request that is not acknowledged.
     room = asyncio.Semaphore(WINDOW_REQUESTS)
-    answers = connection.pipeline(STREAM_METHOD)
+    server = await connection.server(time.monotonic() + idle)
+    answers = connection.pipeline(server, STREAM_METHOD)
     broken: List[Exception] = []  # What ended send().
 
     async def send() -> None:
@@ -48,7 +50,7 @@ async def append_all(
     sending = asyncio.ensure_future(send())
     try:
         while True:
-            data = await connection.read(answers, idle, "StreamAppend")
+            data = await connection.read(server, answers, idle, "StreamAppend")
             if data is None:
                 break
             if not sent:

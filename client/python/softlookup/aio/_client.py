@@ -178,6 +178,9 @@ def connect(
 ) -> Client:
     """A client of the server at `address`, HOST:PORT. Does not wait for the server.
 
+    Several addresses have commas between them. The client uses one of these servers at a time, the
+    first that it can reach, and goes on at the next one when that one is lost (docs/cluster.md).
+
     tls_ca          File with the certificates of the authorities that may have signed the server's.
     tls_certificate, tls_key
                     Files with the client's own certificate and private key.

@@ -123,6 +123,7 @@ class Store:
         source: Optional[str] = None,
         memory: Optional[str] = None,
         min_revision: int = 0,
+        linearizable: bool = False,
         inputs: bool = False,
         deadline: Optional[float] = None,
     ) -> Answer:
@@ -143,6 +144,8 @@ class Store:
                         default "average", as of the end of `where`, which has no other condition
                         then; or "rows_and_memory": the rows, and the average of all older ones.
         min_revision    The answer is from this revision or a later one.
+        linearizable    The answer is not older than any write that was acknowledged to anyone before. A
+                        server of a group asks etcd for that.
         inputs          The queries are [T, input_dim], and the store's projection maps them.
 
         Up to 4,096 queries that take up to 32 MiB go as one call. More, or those of which the server
@@ -163,7 +166,16 @@ class Store:
             max_error,
         )
         lookup = Lookup(
-            self._name, queries, options, where, source, memory, min_revision, inputs, deadline
+            self._name,
+            queries,
+            options,
+            where,
+            source,
+            memory,
+            min_revision,
+            linearizable,
+            inputs,
+            deadline,
         )
         hint = stores.memory_hint(self._memories)
         calls = hinted(answer_in_batches(lookup), "MEMORY_NOT_FOUND", hint)

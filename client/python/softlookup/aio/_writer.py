@@ -212,7 +212,9 @@ class Writer:
     async def _stream(self) -> None:
         """One StreamAppend call. Raises its failure, unless all is done."""
         machine = self._machine
-        answers = self._connection.pipeline(STREAM_METHOD)
+        connection = self._connection
+        server = await connection.server(time.monotonic() + connection.settings.deadline)
+        answers = connection.pipeline(server, STREAM_METHOD)
         self._call = answers
         if machine.cancelled:
             answers.cancel()
@@ -221,7 +223,7 @@ class Writer:
         try:
             while True:
                 try:
-                    data = await self._connection.read(answers, None, "StreamAppend")
+                    data = await connection.read(server, answers, None, "StreamAppend")
                 except Error as error:
                     failure = error
                     break
@@ -264,15 +266,21 @@ class Writer:
 
     async def _reposition(self) -> None:
         """One GetWriter call, which waits for a connection."""
-        machine, options = self._machine, self._options
+        machine, options, connection = self._machine, self._options, self._connection
         call = row_calls.get_writer(options.store, options.name, None)
-        deadline = self._connection.settings.deadline
-        seconds = machine.reposition_seconds(time.monotonic(), deadline)
+        begin = time.monotonic()
+        end = begin + machine.reposition_seconds(begin, connection.settings.deadline)
         answer: Optional[WriterState] = None
+        is_alone = connection.servers.count == 1
+        if not is_alone:
+            await connection.await_server(end)
+        server = await connection.server(end)
         try:
-            data = await self._connection.unary(call.method, call.request, seconds, wait=True)
+            seconds = max(0.001, end - time.monotonic())
+            data = await connection.unary(server, call.method, call.request, seconds, wait=is_alone)
             answer = call.result(data)
         except Error as error:
+            connection.servers.failed(server, error)
             if error.code == "DEADLINE_EXCEEDED":
                 text = "the server cannot be reached or does not answer"
                 raise make_error("UNAVAILABLE", text) from None

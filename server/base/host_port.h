@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_FLAG_TEXT_H_
-#define SOFTLOOKUP_SERVER_FLAG_TEXT_H_
+#ifndef SOFTLOOKUP_SERVER_BASE_HOST_PORT_H_
+#define SOFTLOOKUP_SERVER_BASE_HOST_PORT_H_
 
 #include <optional>
 #include <string>
@@ -14,7 +14,9 @@ struct HostPort {
 std::optional<HostPort> SplitHostPort(const std::string& address);
 // The opposite of SplitHostPort().
 std::string JoinHostPort(const std::string& host, int port);
+// Whether only this machine reaches `host`, by what it is called.
+bool IsLoopback(const std::string& host);
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_FLAG_TEXT_H_
+#endif  // SOFTLOOKUP_SERVER_BASE_HOST_PORT_H_

@@ -1,4 +1,6 @@
-#include "server/flag_text.h"
+#include "server/base/host_port.h"
+
+#include <arpa/inet.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -8,6 +10,19 @@
 #include "absl/strings/str_cat.h"
 
 namespace softlookup::server {
+namespace {
+
+// Whether `host` is an address of 127.0.0.0/8, and no name that only begins like one.
+bool IsLoopbackIpv4(const std::string& host) {
+  in_addr address;
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && host.starts_with("127.");
+}
+
+}  // namespace
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || IsLoopbackIpv4(host);
+}
 
 std::optional<HostPort> SplitHostPort(const std::string& address) {
   const std::size_t colon = address.rfind(':');

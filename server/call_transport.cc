@@ -1,0 +1,25 @@
+#include "server/call_transport.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <thread>
+
+namespace softlookup::server {
+namespace {
+
+// A message that exceeds the limit on messages by at most this many bytes gets the server's own
+// error, with details. gRPC itself refuses larger ones.
+constexpr std::int64_t kMessageSlack = std::int64_t{4} << 20;
+
+}  // namespace
+
+CallTransport CallTransportOf(const Flags& flags) {
+  constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
+  return {.message_bytes_max =
+              static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)),
+          .bytes_max = static_cast<std::size_t>(2 * flags.request_bytes_max),
+          .thread_count = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16)};
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,45 @@
+#include "server/router/node.h"
+
+#include <utility>
+
+#include "server/cluster/peer_protocol.h"
+
+namespace softlookup::server {
+
+Node::Node(std::string name, std::string address,
+           const std::shared_ptr<grpc::ChannelCredentials>& credentials)
+    : name_(std::move(name)), address_(std::move(address)) {
+  for (std::unique_ptr<Connection>& connection : connections_) {
+    // The node bounds its answers by its own limit.
+    connection =
+        std::make_unique<Connection>(OpenPeerChannel(address_, credentials, kNoMessageLimit));
+    connection->channel->GetState(/*try_to_connect=*/true);
+  }
+}
+
+bool Node::is_connected() {
+  bool is_connected = false;
+  for (const std::unique_ptr<Connection>& connection : connections_) {
+    if (connection->channel->GetState(true) == GRPC_CHANNEL_READY) is_connected = true;
+  }
+  return is_connected;
+}
+
+grpc::GenericStub& Node::stub() {
+  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    Connection& connection = *connections_[(first + i) % kConnections];
+    if (connection.channel->GetState(true) == GRPC_CHANNEL_READY) return connection.stub;
+  }
+  return connections_[first % kConnections]->stub;
+}
+
+void Node::OnEnd(End end) {
+  in_progress_.fetch_sub(1, std::memory_order_relaxed);
+  if (end == End::kFailed) failed_.fetch_add(1, std::memory_order_relaxed);
+  if (end != End::kAnswered) return;
+  answered_.fetch_add(1, std::memory_order_relaxed);
+  last_answer_ = absl::ToUnixNanos(SteadyNow());
+}
+
+}  // namespace softlookup::server

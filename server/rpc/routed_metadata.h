@@ -1,0 +1,42 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_ROUTED_METADATA_H_
+#define SOFTLOOKUP_SERVER_RPC_ROUTED_METADATA_H_
+
+#include <grpcpp/server_context.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/security/authenticator.h"
+
+namespace softlookup::server {
+
+// Who has sent a call: a client, on the port for everybody, or a router, on the port of nodes. Only
+// the metadata of a router's call may be read by the functions below.
+enum class CallOrigin { kClient, kRouter };
+
+// The name of the identity that the router has identified. Absent if the router has no auth rules.
+inline constexpr char kRoutedIdentityKey[] = "softlookup-identity";
+// The address of the client as the router sees it, in gRPC's notation.
+inline constexpr char kRoutedClientKey[] = "softlookup-client";
+// The longest time that a lookup may wait for its revision, in whole milliseconds.
+inline constexpr char kRoutedRevisionWaitKey[] = "softlookup-revision-wait-ms";
+
+inline constexpr std::size_t kRoutedClientBytesMax = 100;
+
+// Returns the credentials of a router's call. A name that is absent, or there twice, becomes "",
+// which is no identity's name.
+Credentials RoutedCredentialsOf(const grpc::ServerContextBase& context);
+
+// Returns the address of the client. nullopt if the router tells none, tells two, or tells one that
+// is empty, too long or not printable.
+std::optional<std::string> RoutedClientOf(const grpc::ServerContextBase& context);
+
+// Returns how long a lookup may wait for its revision; infinite if the router does not tell, or
+// tells anything but a number of at most nine digits.
+absl::Duration RoutedRevisionWaitOf(const grpc::ServerContextBase& context);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_ROUTED_METADATA_H_
