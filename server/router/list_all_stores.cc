@@ -10,6 +10,7 @@
 #include "core/base/limits.h"
 #include "server/router/primary_call.h"
 #include "server/router/routed_unary.h"
+#include "server/router/running_route.h"
 #include "server/rpc/message_buffer.h"
 #include "server/rpc/message_reader.h"
 #include "server/rpc/unary_call.h"
@@ -24,15 +25,7 @@ class ListAllStores final : public MessageCall<v1::ListStoresRequest, v1::ListSt
   ListAllStores(std::unique_ptr<Call> call, const RouterParts& parts)
       : MessageCall(std::move(call), RunOn::kNetworkThread), parts_(parts) {}
 
-  void OnCancel() override {
-    std::shared_ptr<RoutedCall> routed;
-    {
-      absl::MutexLock lock(&mutex_);
-      is_cancelled_ = true;
-      routed = routed_;
-    }
-    if (routed != nullptr) routed->Cancel();
-  }
+  void OnCancel() override { running_.Cancel(); }
 
  private:
   void Run() override;
@@ -47,10 +40,7 @@ class ListAllStores final : public MessageCall<v1::ListStoresRequest, v1::ListSt
   bool is_merged_ = false;           // Several groups are asked.
   // The listing is whole up to this name. Empty: up to the end.
   std::string whole_to_;
-
-  absl::Mutex mutex_;
-  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::shared_ptr<RoutedCall> routed_ ABSL_GUARDED_BY(mutex_);
+  RunningRoute running_;
 };
 
 void ListAllStores::Run() {
@@ -91,13 +81,7 @@ void ListAllStores::AskNextGroup() {
         Merge(std::move(page));
         AskNextGroup();
       });
-  bool is_cancelled = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    routed_ = routed;
-    is_cancelled = is_cancelled_;
-  }
-  if (is_cancelled) routed->Cancel();
+  running_.Set(routed);
   routed->StartIn(group);
 }
 

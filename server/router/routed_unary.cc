@@ -5,17 +5,16 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/observability/trace_context.h"
 #include "server/router/primary_call.h"
 #include "server/router/replica_call.h"
 #include "server/router/routes.h"
+#include "server/router/running_route.h"
 #include "server/router/wire_fields.h"
 #include "server/rpc/unary_call.h"
 
@@ -28,15 +27,7 @@ class RoutedUnary final : public UnaryCall {
   RoutedUnary(std::unique_ptr<Call> call, const RouterParts& parts)
       : UnaryCall(std::move(call), RunOn::kNetworkThread), parts_(parts) {}
 
-  void OnCancel() override {
-    std::shared_ptr<RoutedCall> routed;
-    {
-      absl::MutexLock lock(&mutex_);
-      is_cancelled_ = true;
-      routed = routed_;
-    }
-    if (routed != nullptr) routed->Cancel();
-  }
+  void OnCancel() override { running_.Cancel(); }
 
  private:
   absl::Status Receive(grpc::ByteBuffer& bytes) override {
@@ -57,10 +48,7 @@ class RoutedUnary final : public UnaryCall {
   MessageCharge charge_;
   std::string store_;
   std::string new_name_;  // Of a store that is to be renamed.
-
-  absl::Mutex mutex_;
-  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::shared_ptr<RoutedCall> routed_ ABSL_GUARDED_BY(mutex_);
+  RunningRoute running_;
 };
 
 void RoutedUnary::Run() {
@@ -72,13 +60,7 @@ void RoutedUnary::Run() {
   if (method == Method::kRenameStore) new_name_ = TextField(request_, {2});
   KeepNames();
   const std::shared_ptr<RoutedCall> routed = Route();
-  bool is_cancelled = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    routed_ = routed;
-    is_cancelled = is_cancelled_;
-  }
-  if (is_cancelled) routed->Cancel();
+  running_.Set(routed);
   // This may be deleted at any time from now on.
   routed->Start();
 }

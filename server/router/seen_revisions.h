@@ -15,8 +15,8 @@
 
 namespace softlookup::server {
 
-// The newest revision of each store that has passed a router, for as long as a node that answers
-// lookups might not have it. So nobody who asks the router again gets an older answer. Thread-safe.
+// Keeps the newest revision of each store that has passed a router, until all nodes that answer
+// lookups have it. A lookup asks for it, so that its answer is not older. Thread-safe.
 class SeenRevisions {
  public:
   // A revision is kept for this many calls of Advance() after it was last noted.

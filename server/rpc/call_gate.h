@@ -61,8 +61,8 @@ class CallGate {
   // Takes one request from the rate of each name's tenant, or only one if both names have the same
   // tenant. If the second tenant's rate refuses, what was taken from the first stays taken.
   absl::Status EnterRename(absl::string_view store, absl::string_view new_name);
-  // Keeps names of a call that Admit() has denied, for store() and new_name(). `new_name` may be
-  // empty.
+  // Keeps names for store() and new_name(), without a check: of a call that Admit() has denied, or
+  // that a router passes on. `new_name` may be empty.
   void KeepNames(absl::string_view store, absl::string_view new_name);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.

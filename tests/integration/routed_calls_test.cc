@@ -1,6 +1,6 @@
-// What the port of nodes answers to a router: the same as the port of clients, on behalf of whom
-// the router names. And what a client gets that sends a router's metadata itself. With the real
-// server and a real etcd.
+// The port of nodes answers a router as the port of clients answers the identity that the router
+// names. A client that sends a router's metadata itself gains nothing. With the real server and a
+// real etcd.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -218,7 +218,7 @@ TEST_F(RoutedCallsTest, TheMetadataOfRoutersMeansNothingOnThePortOfClients) {
   EXPECT_THAT(Contents(Path("audit")), ::testing::Not(HasSubstr("1.2.3.4")));
 }
 
-// A right that is taken away ends the streams of whom it was taken from.
+// When an identity loses a right, its streams end.
 TEST_F(RoutedCallsTest, ChangedRulesReachStreamsOfRouters) {
   const SecurityFiles files;
   files.AddIdentity("reader", "read", "*");
