@@ -252,6 +252,7 @@ void Replica::OnStood(const EtcdTxnResult& result) {
         point->sequence != candidacy_.commit_point.sequence) {
       return Resign("etcd has values of this primary that it has not put");
     }
+    if (!IsIn(*config)) return Resign("this node has left the group");
     candidacy_.commit_point = *point;
     candidacy_.config = *config;
   }

@@ -27,7 +27,9 @@ constexpr std::uint64_t kCopies = 2;
 constexpr std::uint64_t kSlots = 8;  // Few, so that they are overwritten in a short history.
 constexpr absl::Duration kFaultyTime = absl::Seconds(90);
 constexpr absl::Duration kHealedTime = absl::Seconds(60);
-constexpr absl::Duration kQuietTime = absl::Seconds(30);  // At the end nobody proposes.
+// Then nobody proposes. What was proposed before must be decided within this time,
+constexpr absl::Duration kDecidedTime = absl::Minutes(5);
+constexpr absl::Duration kQuietTime = absl::Seconds(30);  // and then all have it within this one.
 
 std::string NodeName(int node) { return std::string(1, static_cast<char>('a' + node)); }
 
@@ -50,6 +52,8 @@ class World {
   // How a client knows a proposal.
   struct Proposal {
     enum class Outcome { kNone, kAcknowledged, kUnknown, kRefused } outcome = Outcome::kNone;
+    int node = 0;         // Which was asked,
+    int incarnation = 0;  // in this process of its.
   };
 
   void Violation(std::string what) {
@@ -64,9 +68,13 @@ class World {
   void CrashForAWhile(int node);
   void TickEach(int node, int incarnation);
   void ProposeOften();
-  void Propose(Replica& replica);
+  void Propose(int node);
+  // Whether a process has a proposal that it may still commit.
+  bool HasOpenProposal() const;
   void DisturbOften();
   void ChangeConfigOften();
+  // Makes all nodes but one the replicas.
+  void LeaveOut(int left_out);
   // Has the primary add or remove a replica.
   void AskForAChange(Replica& primary);
   void OnEtcdChange();
@@ -192,6 +200,9 @@ HistoryReport World::Run() {
   Heal();
   loop_.RunUntil(loop_.Now() + kHealedTime);
   is_quiet_ = true;
+  const absl::Time decided = loop_.Now() + kDecidedTime;
+  while (HasOpenProposal() && loop_.Now() < decided) loop_.RunUntil(loop_.Now() + absl::Seconds(1));
+  if (HasOpenProposal()) Violation("a proposal is not decided after all was healed");
   loop_.RunUntil(loop_.Now() + kQuietTime);
   CheckEnd();
   return std::move(report_);
@@ -248,7 +259,7 @@ void World::ProposeOften() {
     // Mostly one entry at a time, sometimes more than there are slots.
     std::int64_t entries = loop_.Happens(0.7) ? 1 : 0;
     if (loop_.Happens(0.02)) entries = 4 * kSlots;
-    for (; entries > 0 && replica->is_primary(); --entries) Propose(*replica);
+    for (; entries > 0 && replica->is_primary(); --entries) Propose(node);
     if (loop_.Happens(0.1)) {
       replica->Await([this, node, committed = named_.size()](const absl::Status& status) {
         if (status.ok() && stores_[node]->applied().sequence < committed) {
@@ -261,10 +272,19 @@ void World::ProposeOften() {
               [this] { ProposeOften(); });
 }
 
-void World::Propose(Replica& replica) {
+void World::Propose(int node) {
   const std::string bytes = absl::StrCat("entry ", ++report_.proposed);
-  proposals_[bytes];
-  replica.Propose(bytes, [this, bytes](const absl::Status& status) { OnOutcome(bytes, status); });
+  proposals_[bytes] = {.node = node, .incarnation = incarnations_[node]};
+  processes_[node].replica->Propose(
+      bytes, [this, bytes](const absl::Status& status) { OnOutcome(bytes, status); });
+}
+
+bool World::HasOpenProposal() const {
+  return std::ranges::any_of(proposals_, [this](const auto& named) {
+    const Proposal& proposal = named.second;
+    return proposal.outcome == Proposal::Outcome::kNone &&
+           proposal.incarnation == incarnations_[proposal.node];
+  });
 }
 
 void World::DisturbOften() {
@@ -305,11 +325,13 @@ void World::ChangeConfigOften() {
       if (process.replica != nullptr && process.replica->is_primary())
         AskForAChange(*process.replica);
     }
-    loop_.After(loop_.Between(absl::Seconds(5), absl::Seconds(15)),
-                [this] { ChangeConfigOften(); });
-    return;
+  } else {
+    LeaveOut(static_cast<int>(loop_.Below(kNodes)));
   }
-  const int left_out = static_cast<int>(loop_.Below(kNodes));
+  loop_.After(loop_.Between(absl::Seconds(5), absl::Seconds(15)), [this] { ChangeConfigOften(); });
+}
+
+void World::LeaveOut(int left_out) {
   std::vector<std::string> replicas;
   for (int node = 0; node < kNodes; ++node) {
     if (node != left_out) replicas.push_back(NodeName(node));
@@ -326,7 +348,6 @@ void World::ChangeConfigOften() {
   for (int second = 1; second < 5; ++second) {
     loop_.After(absl::Seconds(second), [this] { change_->Tick(); });
   }
-  loop_.After(loop_.Between(absl::Seconds(5), absl::Seconds(15)), [this] { ChangeConfigOften(); });
 }
 
 void World::AskForAChange(Replica& primary) {
@@ -347,7 +368,15 @@ void World::OnEtcdChange() {
   const auto point = ParseCommitPoint(*text);
   if (!point.ok()) return Violation(std::string(point.status().message()));
   if (point->epoch < epoch_) Violation("the epoch went back");
-  if (point->epoch > epoch_) ++report_.elections;
+  if (point->epoch > epoch_) {
+    ++report_.elections;
+    const auto primary = ParsePrimary(etcd_.Value(keys_.primary()).value_or(""));
+    // Sometimes the new primary is left out before it has its answer.
+    if (disturbed_ && primary.ok() && loop_.Happens(0.1)) {
+      loop_.After(loop_.Between(absl::Milliseconds(1), absl::Seconds(1)),
+                  [this, node = primary->node[0] - 'a'] { LeaveOut(node); });
+    }
+  }
   epoch_ = point->epoch;
   if (point->sequence == named_.size()) return;
   if (point->sequence != named_.size() + 1) {

@@ -37,7 +37,7 @@ MUTANTS = [
            "{{keys_.commit_point(), EncodeCommitPoint(term_.commit_point)},\n"
            "                    {keys_.primary(), EncodePrimary(term_.primary)}}", "{}"),
     Mutant("an unknown outcome is called a failure", CORE / "proposer.cc",
-           "queue[i].done(is_unknown ? MayBeCommitted(why) : NotCommitted(why));", "queue[i].done(NotCommitted(why));"),
+           "queue[i].done(is_unknown ? WriteMayBeMade(why) : WriteNotMade(why));", "queue[i].done(WriteNotMade(why));"),
     Mutant("a failed compare is called a failure, though an earlier attempt was made", CORE / "proposer.cc",
            "if (!is_named && result.values[0].has_value()) {", "if (false) {"),
     Mutant("an entry is named with too few copies", CORE / "proposer.cc",
@@ -89,13 +89,15 @@ MUTANTS = [
            "follower_.Abandon();", ""),
     Mutant("a primary follows itself", CORE / "follower.cc",
            "applies == Applies::kYes &&", ""),
+    Mutant("a node that has left the group meanwhile becomes its primary", CORE / "replica.cc",
+           'if (!IsIn(*config)) return Resign("this node has left the group");', ""),
     Mutant("a primary that gave up keeps its key", CORE / "replica.cc",
            'if (has_term_ && !proposer_.is_leading()) Resign("");', ""),
 ]
 
 
 def flags():
-    libraries = ["absl_status", "absl_statusor", "absl_strings", "absl_synchronization", "absl_time"]
+    libraries = ["absl_flat_hash_map", "absl_status", "absl_statusor", "absl_strings", "absl_synchronization", "absl_time"]
     found = subprocess.run(["pkg-config", "--cflags", "--libs", *libraries], capture_output=True, text=True, check=True)
     return [*found.stdout.split(), "-lgmock", "-lgtest", "-lgtest_main", "-lcrypto", "-lpthread"]
 

@@ -27,12 +27,6 @@ using testing::EtcdMembers;
 using testing::IsOk;
 using testing::StatusIs;
 
-std::vector<float> UpTo(std::uint64_t last) {
-  std::vector<float> values;
-  for (std::uint64_t i = 1; i <= last; ++i) values.push_back(static_cast<float>(i));
-  return values;
-}
-
 class FollowersTest : public ::testing::Test {
  protected:
   ReplicaProcess& Start(int index) {

@@ -121,6 +121,13 @@ class ReplicaProcess {
   std::unique_ptr<PeerServer> server_;
 };
 
+// Values() once the writes 1 to `last` are there.
+inline std::vector<float> UpTo(std::uint64_t last) {
+  std::vector<float> values;
+  for (std::uint64_t i = 1; i <= last; ++i) values.push_back(static_cast<float>(i));
+  return values;
+}
+
 }  // namespace softlookup::server
 
 #endif  // SOFTLOOKUP_TESTS_SERVER_CLUSTER_REPLICA_PROCESS_H_
