@@ -29,6 +29,13 @@ struct MemoryPair {
   std::uint64_t position = 0;
 };
 
+// The rows that a task attends to which is cut into parts by ranges of positions.
+struct WholeTask {
+  std::uint64_t begin = 0;  // The positions [begin, end).
+  std::uint64_t end = 0;
+  std::optional<MemoryRow> memory;
+};
+
 // Attention of T queries over the rows of some blocks.
 struct AttentionTask {
   ResolvedOptions options;
@@ -51,8 +58,10 @@ struct AttentionTask {
   // all blocks. All tasks of a process must have the same value. Otherwise equal tasks could get
   // answers with different bits.
   std::optional<kernels::TileUnit> tiles;
-  // If set, the task wants partial answers, and this is their base position.
-  std::optional<std::uint64_t> partial_base_position;
+  // If set, the task is a part of a larger one: [begin, end) is the part's, and so is `memory`. The
+  // answer is then partial. All parts of the larger task together must have its rows and memory
+  // once.
+  std::optional<WholeTask> whole;
 
   std::int64_t query_count() const { return queries.rows; }
   // Returns an upper bound on the number of rows that a query attends to. It can be too high if
@@ -82,7 +91,7 @@ struct AttentionAnswer {
   std::vector<float> values;          // [T, value_dim].
   std::vector<QueryStats> stats;      // [T, num_heads].
   std::vector<QueryWeights> weights;  // [T, num_heads]. Empty if the weights mode is NONE.
-  // [T, num_heads] if the task wants partial answers. The other members are then empty.
+  // [T, num_heads] if the task is a part of a larger one. The other members are then empty.
   std::vector<PartialAnswer> partials;
 };
 

@@ -5,12 +5,34 @@
 #include <limits>
 #include <vector>
 
+#include "core/attention/error_budget.h"
 #include "core/attention/row_logits.h"
 #include "core/attention/score_pair.h"
 #include "core/base/check.h"
 #include "core/kernels/score_rows.h"
 
 namespace softlookup {
+
+AnswerShape ShapeOf(const AttentionTask& task) {
+  const ResolvedOptions& options = task.options;
+  AnswerShape shape{.query_count = task.query_count(),
+                    .num_heads = task.num_heads,
+                    .value_dim = task.value_dim,
+                    .mode = options.mode,
+                    .weights = options.weights,
+                    .top_weights = options.weights == WeightsMode::kTop ? options.top_weights : 0,
+                    .error_max = ErrorMax(options)};
+  std::uint64_t row_count_max = task.end - task.begin;
+  if (task.whole) {
+    row_count_max = task.whole->end - task.whole->begin;
+    shape.memory = task.whole->memory;
+  } else if (task.memory) {
+    shape.memory = {.position = task.memory->position, .multiplicity = task.memory->multiplicity};
+  }
+  if (shape.memory) ++row_count_max;
+  if (options.top_k < row_count_max) shape.selected_max = options.top_k;
+  return shape;
+}
 
 HeadQueries::HeadQueries(const AttentionTask& task, std::int64_t collected_rows_max)
     : task_(task),
@@ -19,9 +41,8 @@ HeadQueries::HeadQueries(const AttentionTask& task, std::int64_t collected_rows_
       head_key_dim_(task.key_dim / task.num_heads),
       head_value_dim_(task.value_dim / task.num_heads),
       float32_roundings_(head_key_dim_, kernels::FusesMultiplyAdds()),
-      selects_rows_(task.options.top_k > 0 &&
-                    task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
-      sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
+      shape_(ShapeOf(task)),
+      sums_values_(!selects_rows() && task.options.mode != Mode::kHard),
       collected_rows_left_(collected_rows_max) {
   SOFTLOOKUP_CHECK(task.num_heads >= 1 && task.key_dim % task.num_heads == 0 &&
                    task.value_dim % task.num_heads == 0)
@@ -29,6 +50,9 @@ HeadQueries::HeadQueries(const AttentionTask& task, std::int64_t collected_rows_
   SOFTLOOKUP_CHECK(task.queries.cols == task.key_dim)
       << "queries of " << task.queries.cols << " components, keys of " << task.key_dim;
   SOFTLOOKUP_CHECK(task.begin <= task.end) << "rows from " << task.begin << " to " << task.end;
+  SOFTLOOKUP_CHECK(!task.whole || task.begin == task.end ||
+                   (task.whole->begin <= task.begin && task.end <= task.whole->end))
+      << "rows from " << task.begin << " to " << task.end << " beyond those of the whole task";
   SOFTLOOKUP_DCHECK(std::is_sorted(task.blocks.begin(), task.blocks.end(),
                                    [](const PositionedBlock& a, const PositionedBlock& b) {
                                      return a.first_position < b.first_position;
@@ -37,7 +61,7 @@ HeadQueries::HeadQueries(const AttentionTask& task, std::int64_t collected_rows_
 }
 
 std::int64_t HeadQueries::CollectorBytes() const {
-  if (selects_rows_) return TopRows::BytesMax(static_cast<std::int64_t>(task_.options.top_k));
+  if (selects_rows()) return TopRows::BytesMax(static_cast<std::int64_t>(task_.options.top_k));
   if (task_.options.weights != WeightsMode::kTop) return 0;
   return 2 * TopRows::BytesMax(task_.options.top_weights);
 }
@@ -49,7 +73,7 @@ ScanPlan HeadQueries::PlanOf(std::int64_t head_query) {
           .key_dims = {.begin = head * head_key_dim_, .count = head_key_dim_},
           .value_dims = {.begin = head * head_value_dim_, .count = head_value_dim_},
           .age_end = task_.age_end,
-          .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows_
+          .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows()
                                      ? &collected_rows_left_
                                      : nullptr,
           .sum_values = sums_values_,
@@ -85,15 +109,13 @@ HeadQueryState HeadQueries::Begin(std::int64_t head_query, const HeadQuery& meas
   SOFTLOOKUP_DCHECK(query.top_rows == nullptr && query.first_rows == nullptr)
       << "head query " << head_query << " has begun before";
   const bool lists = options.weights != WeightsMode::kNone;
-  if (selects_rows_) {
+  if (selects_rows()) {
     query.top_rows =
         &collectors.emplace_back(static_cast<std::int64_t>(options.top_k), RankBy::kLogit);
   } else if (options.weights == WeightsMode::kAll) {
     query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
   } else if (lists) {
-    const bool by_weight = options.mode == Mode::kSoft && !task_.partial_base_position;
-    query.top_rows =
-        &collectors.emplace_back(options.top_weights, by_weight ? RankBy::kWeight : RankBy::kLogit);
+    query.top_rows = &collectors.emplace_back(options.top_weights, OrderOfBestRows(shape_));
     // Many different logits can give the weight 0, and rows of equal weight are listed by position.
     // So the list can need the rows of the lowest positions.
     if (options.mode != Mode::kLinear) {
@@ -146,7 +168,7 @@ void HeadQueries::MergeMemory(std::int64_t head_query, HeadQueryState& begun, do
   }
   Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
   const CountedRow row{.position = memory.position, .logit = logit, .score = score};
-  if (options.mode == Mode::kLinear && !selects_rows_) {
+  if (options.mode == Mode::kLinear && !selects_rows()) {
     // The collector ranks by logit, but the memory's weight is `multiplicity` times its logit. So
     // the memory stays out of the collector, which could drop it.
     begun.unranked_memory = row;

@@ -14,6 +14,10 @@
 
 namespace softlookup {
 
+// Returns the shape of the answer to `task`. If the task is a part of a larger one: of the whole
+// answer.
+AnswerShape ShapeOf(const AttentionTask& task);
+
 // A head query, and what a pass has found for it so far.
 struct HeadQueryState {
   HeadQuery query;
@@ -42,8 +46,9 @@ class HeadQueries {
   std::int64_t count() const { return task_.query_count() * task_.num_heads; }
   std::int64_t HeadOf(std::int64_t head_query) const { return head_query / task_.query_count(); }
   std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
-  // Returns true if the task has a top_k that can leave rows out.
-  bool selects_rows() const { return selects_rows_; }
+  // Returns ShapeOf(task()).
+  const AnswerShape& shape() const { return shape_; }
+  bool selects_rows() const { return shape_.selects_rows(); }
   // Returns false if the pass only finds the best rows (HARD mode, or a top_k that selects rows).
   // TaskAnswer then reads their values after the pass.
   bool sums_values() const { return sums_values_; }
@@ -81,7 +86,7 @@ class HeadQueries {
   const std::int64_t head_key_dim_;
   const std::int64_t head_value_dim_;
   const kernels::Float32Roundings float32_roundings_;
-  const bool selects_rows_;
+  const AnswerShape shape_;
   const bool sums_values_;
   std::atomic<std::int64_t> collected_rows_left_;  // Used with weights ALL: see ScanPlan.
 };

@@ -95,17 +95,9 @@ bool MayLeaveOut(const AttentionTask& task, bool selects_rows) {
   const ResolvedOptions& options = task.options;
   // In LINEAR mode, every row has a weight. With a decay, ages would have to be bounded, too. The
   // bound on the error is relative to the largest value of a row, and a running memory's value can
-  // be larger.
-  if (options.mode == Mode::kLinear || options.ln_decay != 0 || task.memory.has_value()) {
-    return false;
-  }
-  // A partial answer needs more rows than a whole one, in two cases. With min_score and top_k, it
-  // counts all rows that pass min_score, even those that top_k drops. In HARD mode with a list, it
-  // has the rows of the largest logits. A whole HARD answer lists only the best row and the lowest
-  // positions, and a look keeps only these.
-  const bool is_hard_list =
-      options.mode == Mode::kHard && options.weights != WeightsMode::kNone && !selects_rows;
-  if (task.partial_base_position && ((selects_rows && HasMinScore(options)) || is_hard_list)) {
+  // be larger. This also holds for the parts of a task that do not have its memory.
+  if (options.mode == Mode::kLinear || options.ln_decay != 0 || task.memory.has_value() ||
+      (task.whole && task.whole->memory.has_value())) {
     return false;
   }
   return options.weights != WeightsMode::kAll || selects_rows || HasMinScore(options);

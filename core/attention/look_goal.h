@@ -53,8 +53,7 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
 
 // Returns false if a first look cannot serve the task, in these cases:
 // - Every row has a weight (LINEAR) or is listed (weights ALL without top_k or min_score).
-// - Logits depend on ages, or the task has a running memory.
-// - The task wants partial answers, and these need rows that a whole answer does not.
+// - Logits depend on ages, or the whole task has a running memory.
 // `selects_rows` is HeadQueries::selects_rows().
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 

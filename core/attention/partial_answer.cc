@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
+#include "core/attention/top_rows.h"
 #include "core/base/check.h"
 #include "core/kernels/sum_values.h"
 
@@ -21,6 +23,31 @@ double ScaleWeights(double shift, PartialState& state) {
   state.weight *= factor;
   state.left_out *= factor;
   return factor;
+}
+
+// Appends `later` to `earlier`. Both must be in the order `rank_by`. Then restores the order, and
+// keeps the first `count_max` rows.
+void MergeRanked(RankBy rank_by, std::size_t count_max, const std::vector<CountedRow>& later,
+                 std::vector<CountedRow>& earlier) {
+  const auto middle = static_cast<std::ptrdiff_t>(earlier.size());
+  earlier.insert(earlier.end(), later.begin(), later.end());
+  std::inplace_merge(
+      earlier.begin(), earlier.begin() + middle, earlier.end(),
+      [rank_by](const CountedRow& a, const CountedRow& b) { return ComesBefore(rank_by, a, b); });
+  earlier.resize(std::min(earlier.size(), count_max));
+}
+
+void MergeRows(const AnswerShape& shape, RankedRows later, RankedRows& earlier) {
+  if (later.unranked_memory) earlier.unranked_memory = later.unranked_memory;
+  std::size_t best_max = std::numeric_limits<std::size_t>::max();
+  if (shape.selects_rows()) {
+    best_max = shape.selected_max;
+  } else if (shape.weights == WeightsMode::kTop) {
+    best_max = static_cast<std::size_t>(shape.top_weights);
+  }
+  MergeRanked(OrderOfBestRows(shape), best_max, later.best, earlier.best);
+  MergeRanked(RankBy::kPosition, static_cast<std::size_t>(shape.top_weights), later.first,
+              earlier.first);
 }
 
 }  // namespace
@@ -92,23 +119,19 @@ void WriteValues(Mode mode, const PartialState& state, absl::Span<const double> 
   });
 }
 
-void Merge(Mode mode, const PartialAnswer& later, std::size_t best_rows_max,
-           PartialAnswer& earlier) {
-  SOFTLOOKUP_CHECK(later.base_position >= earlier.base_position)
-      << "rows from " << later.base_position << " merged behind rows from "
-      << earlier.base_position;
-  const std::uint64_t offset = later.base_position - earlier.base_position;
-  PartialState state = later.state;
-  state.max_position += offset;
-  Merge(mode, state, later.sum, earlier.state, absl::MakeSpan(earlier.sum));
-  std::vector<CountedRow> moved = later.best_rows;
-  for (CountedRow& row : moved) row.position += offset;
-  std::vector<CountedRow> merged;
-  merged.reserve(earlier.best_rows.size() + moved.size());
-  std::merge(earlier.best_rows.begin(), earlier.best_rows.end(), moved.begin(), moved.end(),
-             std::back_inserter(merged), RanksBefore);
-  merged.resize(std::min(merged.size(), best_rows_max));
-  earlier.best_rows = std::move(merged);
+void Merge(const AnswerShape& shape, PartialAnswer later, PartialAnswer& earlier) {
+  MergeRows(shape, std::move(later.rows), earlier.rows);
+  if (later.state.counted_rows == 0) return;
+  earlier.arithmetic_error = std::max(earlier.arithmetic_error, later.arithmetic_error);
+  if (earlier.state.counted_rows == 0) {
+    earlier.state = later.state;
+    earlier.sum = std::move(later.sum);
+    return;
+  }
+  if (shape.mode == Mode::kHard && later.state.max_logit > earlier.state.max_logit) {
+    earlier.sum = std::move(later.sum);
+  }
+  Merge(shape.mode, later.state, later.sum, earlier.state, absl::MakeSpan(earlier.sum));
 }
 
 }  // namespace softlookup

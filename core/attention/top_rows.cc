@@ -7,6 +7,21 @@
 
 namespace softlookup {
 
+bool ComesBefore(RankBy rank_by, const CountedRow& a, const CountedRow& b) {
+  if (rank_by == RankBy::kLogit) return RanksBefore(a, b);
+  if (rank_by == RankBy::kWeight) {
+    const double logit_a = RoundedLogit(a.logit), logit_b = RoundedLogit(b.logit);
+    if (logit_a != logit_b) return logit_a > logit_b;
+  }
+  return a.position < b.position;
+}
+
+RankBy OrderOfBestRows(const AnswerShape& shape) {
+  if (shape.selects_rows()) return RankBy::kLogit;
+  if (shape.weights == WeightsMode::kAll) return RankBy::kPosition;
+  return shape.mode == Mode::kSoft ? RankBy::kWeight : RankBy::kLogit;
+}
+
 void TopRows::Add(absl::Span<const CountedRow> rows) {
   absl::MutexLock lock(&mutex_);
   if (capacity_ == kUnlimited) {
@@ -24,19 +39,11 @@ void TopRows::Add(absl::Span<const CountedRow> rows) {
   }
 }
 
-bool TopRows::ComesBefore(const CountedRow& a, const CountedRow& b) const {
-  if (rank_by_ == RankBy::kLogit) return RanksBefore(a, b);
-  if (rank_by_ == RankBy::kWeight) {
-    const double logit_a = RoundedLogit(a.logit), logit_b = RoundedLogit(b.logit);
-    if (logit_a != logit_b) return logit_a > logit_b;
-  }
-  return a.position < b.position;
-}
-
 void TopRows::Prune() {
   if (static_cast<std::int64_t>(rows_.size()) <= capacity_) return;
-  std::nth_element(rows_.begin(), rows_.begin() + (capacity_ - 1), rows_.end(),
-                   [this](const CountedRow& a, const CountedRow& b) { return ComesBefore(a, b); });
+  std::nth_element(
+      rows_.begin(), rows_.begin() + (capacity_ - 1), rows_.end(),
+      [this](const CountedRow& a, const CountedRow& b) { return ComesBefore(rank_by_, a, b); });
   const double rank = Rank(rows_[capacity_ - 1]);
   threshold_.store(rank_by_ == RankBy::kWeight ? RoundedLogit(rank) : rank,
                    std::memory_order_relaxed);

@@ -21,6 +21,12 @@ enum class RankBy {
   kPosition,  // Lower position first.
 };
 
+// Returns whether `a` comes before `b` in the order `rank_by`.
+bool ComesBefore(RankBy rank_by, const CountedRow& a, const CountedRow& b);
+
+// Returns the order of RankedRows::best in a partial answer.
+RankBy OrderOfBestRows(const AnswerShape& shape);
+
 // Keeps the `capacity` rows that rank first among all that are added. Thread-safe.
 class TopRows {
  public:
@@ -51,7 +57,6 @@ class TopRows {
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kPosition ? -static_cast<double>(row.position) : row.logit;
   }
-  bool ComesBefore(const CountedRow& a, const CountedRow& b) const;
   // Returns the most rows that the collector holds before it prunes itself to `capacity`. Room for
   // a quarter more than `capacity` keeps the average cost of an added row constant.
   static constexpr std::int64_t SizeMax(std::int64_t capacity) {

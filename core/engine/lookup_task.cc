@@ -12,14 +12,16 @@
 namespace softlookup {
 
 absl::Status LookupTask::Select(const LookupRequest& request,
-                                std::shared_ptr<const Snapshot> snapshot) {
+                                std::shared_ptr<const Snapshot> snapshot,
+                                std::optional<PositionRange> part) {
   const StoreConfig& config = snapshot->config();
   const Limits& limits = context_.limits;
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLookup(request, config, limits));
   SOFTLOOKUP_ASSIGN_OR_RETURN(
       const ResolvedOptions options,
       ResolveOptions(request.options, config.score, config.temperature, limits));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(selection_, RowSelection::Make(*snapshot, request.filter, "filter."));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(selection_, RowSelection::Make(*snapshot, request.filter, "filter.",
+                                                             part.value_or(PositionRange())));
   snapshot_ = std::move(snapshot);  // selection_ points into it, and so does task_.
   inputs_ = request.inputs;
   task_ = AttentionTask{.options = options,
@@ -31,35 +33,48 @@ absl::Status LookupTask::Select(const LookupRequest& request,
                         .summary = selection_.summary(),
                         .begin = selection_.begin(),
                         .end = selection_.end(),
-                        .age_end = selection_.end(),
+                        .age_end = selection_.filtered().end,
                         .answer_bytes_max = limits.message_bytes_max,
                         .tiles = context_.tiles};
   // With kMemory, the memory stands for all rows before the selection's end. With kRowsAndMemory,
   // it stands for the rows before the selection's begin.
+  PositionRange filtered = selection_.filtered();
   std::size_t memory_index = 0;
   std::uint64_t memory_end = 0;
   if (request.source == Source::kMemory) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(memory_index, FindMemory(config, request.memory));
-    memory_end = selection_.end();
+    memory_end = filtered.end;
+    filtered.begin = filtered.end;
     task_.blocks = {};
     task_.summary = nullptr;
     task_.begin = task_.end;
   } else if (request.source == Source::kRowsAndMemory) {
-    memory_end = selection_.begin();
+    memory_end = filtered.begin;
   }
+  if (part) task_.whole = WholeTask{.begin = filtered.begin, .end = filtered.end};
   if (memory_end > 0) {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<RunningMemory> memory,
-                                snapshot_->MemoryAsOf(memory_end, memory_index));
-    memory_ = memory->Read();
-    task_.memory = MemoryPair{
-        .key = memory_.key.data(),
-        .value = memory_.value.data(),
-        .multiplicity = request.source == Source::kMemory ? 1 : static_cast<double>(memory_end),
-        .position = memory_end - 1};
+    const MemoryRow row{
+        .position = memory_end - 1,
+        .multiplicity = request.source == Source::kMemory ? 1 : static_cast<double>(memory_end)};
+    if (part) task_.whole->memory = row;
+    if (!part || part->Has(row.position)) {
+      SOFTLOOKUP_RETURN_IF_ERROR(TakeMemory(row, memory_index));
+    }
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(RankingBudget::Taken ranking,
                               context_.ranking.Take(task_, query_count()));
   ranking_.emplace(std::move(ranking));
+  return absl::OkStatus();
+}
+
+absl::Status LookupTask::TakeMemory(const MemoryRow& row, std::size_t memory_index) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<RunningMemory> memory,
+                              snapshot_->MemoryAsOf(row.position + 1, memory_index));
+  memory_ = memory->Read();
+  task_.memory = MemoryPair{.key = memory_.key.data(),
+                            .value = memory_.value.data(),
+                            .multiplicity = row.multiplicity,
+                            .position = row.position};
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_LOOKUP_TASK_H_
 #define SOFTLOOKUP_CORE_ENGINE_LOOKUP_TASK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "core/store/row_selection.h"
 #include "core/store/snapshot.h"
 #include "softlookup/engine.h"
+#include "softlookup/row.h"
 
 namespace softlookup {
 
@@ -32,7 +34,11 @@ class LookupTask {
   // rank them (RankingBudget). Call this once, first. After an error, the task must not be
   // computed. The data of `request.queries` and `request.inputs` must live until the task is
   // computed.
-  absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
+  //
+  // If `part` is set, selects only what is at its positions, and the answer is partial. A running
+  // memory is at the position of the last row that it stands for.
+  absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot,
+                      std::optional<PositionRange> part = std::nullopt);
   // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
 
@@ -50,6 +56,9 @@ class LookupTask {
   double cost() const;
 
  private:
+  // Sets task_.memory to memory `memory_index` as of the row at row.position.
+  absl::Status TakeMemory(const MemoryRow& row, std::size_t memory_index);
+
   JobContext& context_;
   std::shared_ptr<const Snapshot> snapshot_;
   RowSelection selection_;

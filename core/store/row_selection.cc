@@ -61,7 +61,7 @@ class TagFilter {
 }  // namespace
 
 absl::StatusOr<RowSelection> RowSelection::Make(const Snapshot& snapshot, const RowFilter& filter,
-                                                absl::string_view prefix) {
+                                                absl::string_view prefix, PositionRange part) {
   RowSelection selection;
   const std::uint64_t row_count = snapshot.row_count();
   selection.begin_ = filter.begin.value_or(0);
@@ -77,6 +77,9 @@ absl::StatusOr<RowSelection> RowSelection::Make(const Snapshot& snapshot, const 
   if (filter.last && *filter.last < selection.end_ - selection.begin_) {
     selection.begin_ = selection.end_ - *filter.last;
   }
+  selection.filtered_ = {.begin = selection.begin_, .end = selection.end_};
+  selection.end_ = std::clamp(part.end, selection.begin_, selection.end_);
+  selection.begin_ = std::clamp(part.begin, selection.begin_, selection.end_);
   const TagFilter tag_filter(filter, snapshot.labels());
   if (tag_filter.passes_everything() && selection.begin_ == 0 && selection.end_ == row_count) {
     selection.all_ = &snapshot.all_blocks();

@@ -14,17 +14,20 @@ namespace softlookup {
 // The live rows of a snapshot that pass a filter.
 class RowSelection {
  public:
-  // Selects the live rows of `snapshot` that pass `filter`. POSITION_OUT_OF_RANGE if the filter's
-  // begin and end are not a range within the snapshot's positions. Errors put `prefix` before the
-  // name of the field, such as "filter." before "end". The snapshot must outlive the selection.
+  // Selects the live rows of `snapshot` that pass `filter` and are in `part`. POSITION_OUT_OF_RANGE
+  // if the filter's begin and end are not a range within the snapshot's positions. Errors put
+  // `prefix` before the name of the field, such as "filter." before "end". The snapshot must
+  // outlive the selection.
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
-                                           absl::string_view prefix);
+                                           absl::string_view prefix, PositionRange part = {});
 
   // The blocks that overlap [begin(), end()). The row_mask of each block has its live rows whose
   // ids and labels pass. A null row_mask means that all rows of the block's view are live and pass.
   const Snapshot::Blocks& blocks() const { return all_ == nullptr ? blocks_ : all_->blocks; }
   // Returns SummaryOf(blocks()) if it is known, or else null.
   const BlocksSummary* summary() const { return all_ == nullptr ? nullptr : &all_->summary; }
+  // Returns the positions that the filter leaves, those outside of the part included.
+  const PositionRange& filtered() const { return filtered_; }
   // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
@@ -39,6 +42,7 @@ class RowSelection {
   // Set if all live rows are selected. blocks_ is then empty.
   const Snapshot::AllBlocks* all_ = nullptr;
   Snapshot::Blocks blocks_;
+  PositionRange filtered_;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
   // One per block, if the filter looks at ids or labels. blocks_ points to the masks, so they are

@@ -1,9 +1,9 @@
 #ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_PARTIAL_ANSWER_H_
 #define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_PARTIAL_ANSWER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,6 +25,14 @@ struct CountedRow {
 inline bool RanksBefore(const CountedRow& a, const CountedRow& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.position < b.position;
 }
+
+// A row whose value is multiplied by `weight` and added to a sum.
+struct WeighedRow {
+  std::uint64_t position = 0;
+  double weight = 0;
+
+  friend bool operator==(const WeighedRow&, const WeighedRow&) = default;
+};
 
 // What a head query has found in some rows. The states of disjoint sets of rows merge into the
 // state of all these rows. The weighted sum of the rows' values also belongs to the state, but is
@@ -64,23 +72,73 @@ QueryStats StatsOf(Mode mode, const PartialState& state,
 // components to float32's range.
 void WriteValues(Mode mode, const PartialState& state, absl::Span<const double> sum, float* values);
 
-// The answer to a head query over a range of a store's rows, for merging with the answers over
-// other ranges. With top_k, the answer has best rows and no sums. Merge such answers as HARD. Their
-// best rows get weights once the best rows of all ranges are known.
-struct PartialAnswer {
-  // Position of the range's first row in the whole store. Positions in `state` and `best_rows`
-  // count from it.
-  std::uint64_t base_position = 0;
-  PartialState state;
-  // The weighted sum of values that belongs to `state`. Empty in HARD mode and with top_k.
-  std::vector<double> sum;
-  std::vector<CountedRow> best_rows;  // In the order of RanksBefore.
+// A running memory that a lookup attends to as one more row.
+struct MemoryRow {
+  std::uint64_t position = 0;  // Of the last row that the memory stands for.
+  double multiplicity = 1;     // At least 1. Multiplies the memory's weight.
+
+  friend bool operator==(const MemoryRow&, const MemoryRow&) = default;
 };
 
-// Merges the answer over a later range of rows into the answer over an earlier range. Of the best
-// rows of `later` and `earlier`, keeps the first `best_rows_max` by RanksBefore.
-void Merge(Mode mode, const PartialAnswer& later, std::size_t best_rows_max,
-           PartialAnswer& earlier);
+// What decides how the rows that a pass has found become an answer. Partial answers to one lookup
+// have equal shapes.
+struct AnswerShape {
+  std::int64_t query_count = 0;  // T
+  std::int64_t num_heads = 1;
+  std::int64_t value_dim = 0;  // Total over heads.
+  Mode mode = Mode::kSoft;     // Not kUnspecified.
+  // top_k if it can leave rows out, or else 0.
+  std::uint64_t selected_max = 0;
+  WeightsMode weights = WeightsMode::kNone;  // Not kUnspecified.
+  std::int64_t top_weights = 0;              // Rows to list for each head query, with TOP.
+  // Largest error that the lookup allows, in the unit of QueryStats::error_bound.
+  double error_max = kErrorBoundDefault;
+  std::optional<MemoryRow> memory;
+
+  std::int64_t head_query_count() const { return query_count * num_heads; }
+  std::int64_t head_value_dim() const { return value_dim / num_heads; }
+  // Returns true if top_k can leave rows out. A second phase then reads the values of the rows that
+  // it leaves (partial_lookup.h).
+  bool selects_rows() const { return selected_max > 0; }
+  bool lists_rows() const { return weights != WeightsMode::kNone; }
+
+  friend bool operator==(const AnswerShape&, const AnswerShape&) = default;
+};
+
+// Rows of a head query that an answer lists or selects, or may have to.
+struct RankedRows {
+  // If top_k selects rows: the selected_max rows that come first by RanksBefore. Otherwise, with
+  // weights ALL: all counted rows, and with TOP: the top_weights rows of the largest weights (SOFT)
+  // or logits. In partial answers the rows are in that order, and those of ALL in the order of
+  // positions.
+  std::vector<CountedRow> best;
+  // The counted rows of the lowest positions, top_weights of them, in the order of positions. A
+  // list that is longer than the number of rows with a weight above 0 goes on with rows of weight
+  // 0, by position. Only for weights TOP in the modes SOFT and HARD, if top_k selects no rows.
+  std::vector<CountedRow> first;
+  // The running memory. Only for lists in LINEAR mode, if top_k selects no rows. `best` ranks rows
+  // by logit, but the memory's weight is a multiple of its logit.
+  std::optional<CountedRow> unranked_memory;
+};
+
+// The answer to a head query over a part of the rows that it attends to. Answers over disjoint
+// parts merge into the answer over all of these rows.
+struct PartialAnswer {
+  // Not used if top_k selects rows: which rows have a weight is known once all parts are merged.
+  PartialState state;
+  // The weighted sum of values that belongs to `state`, which has one component for each of the
+  // head's part of a value. In HARD mode: the value of the row at state.max_position. Empty if no
+  // row counts, or if top_k selects rows.
+  std::vector<double> sum;
+  RankedRows rows;
+  // SOFT: a bound on the error that rounding alone makes, in the unit of QueryStats::error_bound.
+  double arithmetic_error = 0;
+};
+
+// Merges the answer over later rows into the answer over earlier ones. All positions of `earlier`
+// must be below those of `later`, but for a running memory's. Merging the same answers in the same
+// order gives the same bits. Merging into PartialAnswer() gives `later`.
+void Merge(const AnswerShape& shape, PartialAnswer later, PartialAnswer& earlier);
 
 }  // namespace softlookup
 

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ROW_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,19 @@ struct RowFilter {
     return !begin && !end && !last && any_labels.empty() && no_labels.empty() && ids.empty() &&
            exclude_ids.empty();
   }
+};
+
+// The positions [begin, end).
+struct PositionRange {
+  // The end of a range that has no end, such as the last of the ranges of a store that grows.
+  static constexpr std::uint64_t kOpenEnd = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t begin = 0;
+  std::uint64_t end = kOpenEnd;
+
+  bool Has(std::uint64_t position) const { return position >= begin && position < end; }
+
+  friend bool operator==(const PositionRange&, const PositionRange&) = default;
 };
 
 // One row. Its components are those that the store keeps, after rounding to the storage type.

@@ -93,10 +93,11 @@ inline void ExpectRightList(const ResolvedOptions& options, const ExpectedRows& 
   }
 }
 
-// The answer has at most the error that it states, and states one within the bound.
-inline void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
-                              const std::vector<bool>& allowed = {}) {
-  const AttentionAnswer answer = MustAttend(task);
+// The answer to the task has at most the error that it states, and states one within the bound.
+// `Answer` is AttentionAnswer or LookupResult.
+template <typename Answer>
+void ExpectRight(const TestRows& rows, const AttentionTask& task, const Answer& answer,
+                 const std::vector<bool>& allowed = {}) {
   const ReferenceAnswer expected = rows.Reference(task, allowed);
   const bool selects = task.options.top_k > 0 && task.options.top_k < task.end - task.begin;
   const bool weighs_all = task.options.mode == Mode::kSoft && !selects;
@@ -141,6 +142,11 @@ inline void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
       ASSERT_NEAR(answer.values[i], expected.values[i], kValueMax * stats.error_bound + 1e-6);
     }
   }
+}
+
+inline void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
+                              const std::vector<bool>& allowed = {}) {
+  ExpectRight(rows, task, MustAttend(task), allowed);
 }
 
 // Rows of 12 clusters, of which each fills a block.

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/merged_parts.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
 
@@ -17,27 +17,19 @@ namespace {
 
 using testing::NormalFloats;
 
-// The best rows of a partial answer are those of the largest logits, whatever the mode.
-TEST(LookGoalTest, PartialAnswersHaveTheBestRows) {
-  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
+// Looks keep the rows of the whole answer's list in each of its parts.
+TEST(LookGoalTest, PartialAnswersHaveTheRowsOfLists) {
+  const TestRows rows = RowsOfKeys(NormalFloats(2 * kLookRows * kLookDim, 1));
   const std::vector<float> query = NormalFloats(kLookDim, 3);
   for (const Mode mode : {Mode::kHard, Mode::kSoft}) {
-    AttentionTask task = rows.Task(query, {.score = Score::kDot,
-                                           .temperature = 0.1,
-                                           .mode = mode,
-                                           .weights = WeightsMode::kTop,
-                                           .top_weights = 20});
-    const ReferenceAnswer expected = rows.Reference(task);
-    task.partial_base_position = 0;
-    std::vector<std::uint64_t> best(kLookRows);
-    std::iota(best.begin(), best.end(), 0);
-    std::ranges::sort(best, std::ranges::greater(),
-                      [&](std::uint64_t row) { return expected.scores[0][row]; });
-    best.resize(20);
-    const AttentionAnswer answer = MustAttend(task);
-    std::vector<std::uint64_t> listed;
-    for (const CountedRow& row : answer.partials[0].best_rows) listed.push_back(row.position);
-    EXPECT_EQ(listed, best) << static_cast<int>(mode);
+    const AttentionTask task = rows.Task(query, {.score = Score::kDot,
+                                                 .temperature = 0.1,
+                                                 .mode = mode,
+                                                 .weights = WeightsMode::kTop,
+                                                 .top_weights = 20});
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectSameAnswer(AttendInParts(task, RangesBetween({kLookRows})), MustAttend(task)));
+    EXPECT_GT(ReadsOf(PartOf(task, {.begin = kLookRows})).sketched_rows, 0u);
   }
 }
 

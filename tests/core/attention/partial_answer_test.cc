@@ -3,183 +3,108 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "tests/core/attention/test_rows.h"
-#include "tests/testing/golden.h"
-#include "tests/testing/random.h"
 
 namespace softlookup {
 namespace {
 
-using ::softlookup::testing::NormalFloats;
-using ::softlookup::testing::RelativeError;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
-constexpr std::int64_t kKeyDim = 8, kValueDim = 12, kHeads = 4, kQueries = 5;
-constexpr std::size_t kTop = 6;
-
-// A store whose rows are also spread over three stores, one for each range of them.
-class Ranges {
- public:
-  Ranges() {
-    const std::vector<float> keys = NormalFloats(kRows * kKeyDim, 1);
-    const std::vector<float> values = NormalFloats(kRows * kValueDim, 2);
-    for (std::size_t i = 0; i + 1 < std::size(kBounds); ++i) {
-      const std::int64_t begin = kBounds[i], end = kBounds[i + 1];
-      const auto slice = [&](const std::vector<float>& all, std::int64_t dim) {
-        return std::vector<float>(all.begin() + begin * dim, all.begin() + end * dim);
-      };
-      ranges_.push_back(std::make_unique<TestRows>(end - begin, kKeyDim, kValueDim,
-                                                   slice(keys, kKeyDim), slice(values, kValueDim)));
-    }
-    whole_ = std::make_unique<TestRows>(kRows, kKeyDim, kValueDim, keys, values);
-  }
-
-  const TestRows& whole() const { return *whole_; }
-
-  // The partial answers of all ranges, merged in order.
-  std::vector<PartialAnswer> Merged(const ResolvedOptions& options, Mode merge_mode) const {
-    std::vector<PartialAnswer> merged;
-    for (std::size_t i = 0; i < ranges_.size(); ++i) {
-      AttentionTask task = ranges_[i]->Task(queries_, options, kHeads);
-      task.age_end = kRows - kBounds[i];
-      task.partial_base_position = kBounds[i];
-      const AttentionAnswer answer = MustAttend(task);
-      EXPECT_THAT(answer.values, IsEmpty());
-      if (i == 0) {
-        merged = answer.partials;
-        continue;
-      }
-      for (std::size_t q = 0; q < merged.size(); ++q) {
-        Merge(merge_mode, answer.partials[q], kTop, merged[q]);
-      }
-    }
-    return merged;
-  }
-
-  const std::vector<float>& queries() const { return queries_; }
-
-  static constexpr std::int64_t kRows = 2500;
-
- private:
-  static constexpr std::int64_t kBounds[] = {0, 700, 1800, kRows};
-  const std::vector<float> queries_ = NormalFloats(kQueries * kKeyDim, 3);
-  std::vector<std::unique_ptr<TestRows>> ranges_;
-  std::unique_ptr<TestRows> whole_;
-};
-
-TEST(PartialAnswerTest, RangesMergeIntoTheAnswerOverAllRows) {
-  const Ranges ranges;
-  for (const Mode mode : {Mode::kSoft, Mode::kLinear}) {
-    for (const double ln_decay : {0.0, -0.003}) {
-      const ResolvedOptions options{.temperature = 0.5,
-                                    .mode = mode,
-                                    .ln_decay = ln_decay,
-                                    .weights = WeightsMode::kTop,
-                                    .top_weights = kTop};
-      const AttentionTask whole = ranges.whole().Task(ranges.queries(), options, kHeads);
-      const AttentionAnswer expected = MustAttend(whole);
-      const std::vector<PartialAnswer> merged = ranges.Merged(options, mode);
-      ASSERT_EQ(merged.size(), kQueries * kHeads);
-      constexpr std::int64_t kHeadDim = kValueDim / kHeads;
-      std::vector<float> values(kQueries * kValueDim);
-      for (std::size_t q = 0; q < merged.size(); ++q) {
-        WriteValues(mode, merged[q].state, merged[q].sum, values.data() + q * kHeadDim);
-        const QueryStats stats = StatsOf(mode, merged[q].state);
-        EXPECT_EQ(stats.counted_rows, Ranges::kRows);
-        EXPECT_NEAR(stats.max_logit, expected.stats[q].max_logit, 1e-6);
-        EXPECT_NEAR(stats.entropy, expected.stats[q].entropy, 1e-6);
-        if (mode == Mode::kSoft) {
-          EXPECT_NEAR(stats.log_sum_exp, expected.stats[q].log_sum_exp, 1e-6);
-        }
-        ASSERT_EQ(merged[q].best_rows.size(), kTop);
-        for (std::size_t i = 0; i < kTop; ++i) {
-          EXPECT_EQ(merged[q].best_rows[i].position, expected.weights[q].rows[i].position);
-        }
-      }
-      const std::vector<double> wide(expected.values.begin(), expected.values.end());
-      EXPECT_LE(RelativeError(values, wide), 1e-6);
-    }
-  }
+AnswerShape ShapeOf(Mode mode) {
+  return {.query_count = 1,
+          .value_dim = 1,
+          .mode = mode,
+          .weights = WeightsMode::kTop,
+          .top_weights = 2};
 }
 
-TEST(PartialAnswerTest, HardModeFindsTheBestRowOfAllRanges) {
-  const Ranges ranges;
-  const ResolvedOptions options{
-      .mode = Mode::kHard, .weights = WeightsMode::kTop, .top_weights = 1};
-  const AttentionAnswer expected =
-      MustAttend(ranges.whole().Task(ranges.queries(), options, kHeads));
-  const std::vector<PartialAnswer> merged = ranges.Merged(options, Mode::kHard);
-  for (std::size_t q = 0; q < merged.size(); ++q) {
-    EXPECT_THAT(merged[q].sum, IsEmpty());
-    EXPECT_EQ(merged[q].state.max_position, expected.weights[q].rows[0].position);
-  }
+PartialAnswer OneRow(std::uint64_t position, double logit, double value = 2) {
+  const CountedRow row{.position = position, .logit = logit};
+  return {.state = {.max_logit = logit, .weight = 1, .counted_rows = 1, .max_position = position},
+          .sum = {value},
+          .rows = {.best = {row}, .first = {row}}};
 }
 
-TEST(PartialAnswerTest, TopKFindsTheBestRowsOfAllRanges) {
-  const Ranges ranges;
-  const ResolvedOptions options{.top_k = kTop, .weights = WeightsMode::kTop, .top_weights = kTop};
-  const AttentionAnswer expected =
-      MustAttend(ranges.whole().Task(ranges.queries(), options, kHeads));
-  const std::vector<PartialAnswer> merged = ranges.Merged(options, Mode::kHard);
-  for (std::size_t q = 0; q < merged.size(); ++q) {
-    EXPECT_THAT(merged[q].sum, IsEmpty());
-    ASSERT_EQ(merged[q].best_rows.size(), kTop);
-    for (std::size_t i = 0; i < kTop; ++i) {
-      EXPECT_EQ(merged[q].best_rows[i].position, expected.weights[q].rows[i].position);
-    }
-  }
-}
-
-PartialAnswer OneRow(std::uint64_t base_position, double logit) {
-  return {.base_position = base_position,
-          .state = {.max_logit = logit, .weight = 1, .counted_rows = 1, .max_position = 3},
-          .sum = {2},
-          .best_rows = {{.position = 3, .logit = logit}}};
-}
-
-// HARD's answer is the lowest position, in whichever range it is.
+// HARD's answer is the value at the lowest position, in whichever range it is.
 TEST(PartialAnswerTest, OfEqualLogitsTheEarlierRowIsTheBest) {
-  PartialAnswer merged = OneRow(100, 1.5);
-  Merge(Mode::kHard, OneRow(200, 1.5), 2, merged);
-  EXPECT_EQ(merged.state.max_position, 3);
-  EXPECT_THAT(merged.best_rows, ElementsAre(CountedRow{.position = 3, .logit = 1.5},
+  const AnswerShape shape = ShapeOf(Mode::kHard);
+  PartialAnswer merged = OneRow(103, 1.5, 20);
+  Merge(shape, OneRow(203, 1.5, 30), merged);
+  EXPECT_EQ(merged.state.max_position, 103);
+  EXPECT_THAT(merged.sum, ElementsAre(20));
+  EXPECT_THAT(merged.rows.best, ElementsAre(CountedRow{.position = 103, .logit = 1.5},
+                                            CountedRow{.position = 203, .logit = 1.5}));
+  Merge(shape, OneRow(303, 1.75, 40), merged);
+  EXPECT_EQ(merged.state.max_position, 303);
+  EXPECT_THAT(merged.sum, ElementsAre(40));
+  EXPECT_THAT(merged.rows.best, ElementsAre(CountedRow{.position = 303, .logit = 1.75},
                                             CountedRow{.position = 103, .logit = 1.5}));
-  Merge(Mode::kHard, OneRow(300, 1.75), 2, merged);
-  EXPECT_EQ(merged.state.max_position, 203);
-  EXPECT_THAT(merged.best_rows, ElementsAre(CountedRow{.position = 203, .logit = 1.75},
-                                            CountedRow{.position = 3, .logit = 1.5}));
+  EXPECT_THAT(merged.rows.first, ElementsAre(CountedRow{.position = 103, .logit = 1.5},
+                                             CountedRow{.position = 203, .logit = 1.5}));
 }
 
 TEST(PartialAnswerTest, ARangeWithoutCountedRowsChangesNothing) {
-  const PartialAnswer none{.base_position = 900, .sum = {0}};
-  PartialAnswer merged = OneRow(100, 1.5);
-  Merge(Mode::kSoft, none, 2, merged);
+  const AnswerShape shape = ShapeOf(Mode::kSoft);
+  PartialAnswer merged = OneRow(103, 1.5);
+  merged.arithmetic_error = 3e-6;
+  Merge(shape, {.arithmetic_error = 1}, merged);
   EXPECT_EQ(merged.state.counted_rows, 1);
   EXPECT_EQ(merged.state.weight, 1);
+  EXPECT_EQ(merged.arithmetic_error, 3e-6);
   EXPECT_THAT(merged.sum, ElementsAre(2));
 
-  PartialAnswer from_none{.base_position = 0, .sum = {0}};
-  Merge(Mode::kSoft, OneRow(100, 1.5), 2, from_none);
+  PartialAnswer from_none;
+  Merge(shape, merged, from_none);
   EXPECT_EQ(from_none.state.max_logit, 1.5);
-  EXPECT_EQ(from_none.state.max_position, 103);
+  EXPECT_EQ(from_none.arithmetic_error, 3e-6);
   EXPECT_THAT(from_none.sum, ElementsAre(2));
-  EXPECT_THAT(from_none.best_rows, ElementsAre(CountedRow{.position = 103, .logit = 1.5}));
+  EXPECT_THAT(from_none.rows.best, ElementsAre(CountedRow{.position = 103, .logit = 1.5}));
+}
+
+// Lists order rows of equal weight by position, and many logits have equal weights.
+TEST(PartialAnswerTest, RowsOfOneWeightAreBestByPositionInSoftModeAlone) {
+  const double logit = 1, larger = std::nextafter(logit, 2);
+  for (const Mode mode : {Mode::kSoft, Mode::kLinear}) {
+    PartialAnswer merged = OneRow(103, logit);
+    Merge(ShapeOf(mode), OneRow(203, larger), merged);
+    const std::uint64_t best = mode == Mode::kSoft ? 103 : 203;
+    EXPECT_EQ(merged.rows.best[0].position, best);
+  }
+}
+
+TEST(PartialAnswerTest, TopKKeepsTheBestRowsOfAllRanges) {
+  AnswerShape shape = ShapeOf(Mode::kSoft);
+  shape.selected_max = 3;
+  const auto rows = [](std::vector<CountedRow> best) {
+    return PartialAnswer{.rows = {.best = std::move(best)}};
+  };
+  PartialAnswer merged;
+  Merge(shape, rows({{.position = 4, .logit = 9}, {.position = 1, .logit = 2}}), merged);
+  Merge(shape, rows({{.position = 17, .logit = 9}, {.position = 12, .logit = 3}}), merged);
+  EXPECT_THAT(merged.rows.best, ElementsAre(CountedRow{.position = 4, .logit = 9},
+                                            CountedRow{.position = 17, .logit = 9},
+                                            CountedRow{.position = 12, .logit = 3}));
+}
+
+TEST(PartialAnswerTest, TheErrorOfRoundingIsTheLargestOfAllRanges) {
+  PartialAnswer merged = OneRow(103, 1.5);
+  merged.arithmetic_error = 3e-6;
+  PartialAnswer later = OneRow(203, 1.5);
+  later.arithmetic_error = 4e-6;
+  Merge(ShapeOf(Mode::kSoft), later, merged);
+  EXPECT_EQ(merged.arithmetic_error, 4e-6);
 }
 
 // Weights relative to logits that lie further apart than float64's range of exponents.
 TEST(PartialAnswerTest, ALogitFarAboveTheOthersTakesAllTheWeight) {
   for (const bool is_later : {false, true}) {
-    PartialAnswer merged = OneRow(0, is_later ? -2000 : 2000);
-    Merge(Mode::kSoft, OneRow(100, is_later ? 2000 : -2000), 2, merged);
+    PartialAnswer merged = OneRow(3, is_later ? -2000 : 2000);
+    Merge(ShapeOf(Mode::kSoft), OneRow(103, is_later ? 2000 : -2000), merged);
     const QueryStats stats = StatsOf(Mode::kSoft, merged.state);
     EXPECT_EQ(stats.log_sum_exp, 2000);
     EXPECT_EQ(stats.entropy, 0);
@@ -255,11 +180,6 @@ TEST(PartialAnswerTest, NoRowsHaveTheValue0) {
   WriteValues(Mode::kSoft, PartialState{}, std::vector<double>{0}, &value);
   EXPECT_EQ(value, 0);
   EXPECT_TRUE(std::isinf(StatsOf(Mode::kSoft, PartialState{}).log_sum_exp));
-}
-
-TEST(PartialAnswerDeathTest, AnEarlierRangeIsNotMergedBehindALaterOne) {
-  PartialAnswer merged = OneRow(200, 1);
-  EXPECT_DEATH(Merge(Mode::kSoft, OneRow(100, 1), 2, merged), "rows from 100 merged behind");
 }
 
 }  // namespace

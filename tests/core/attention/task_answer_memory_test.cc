@@ -132,14 +132,14 @@ TEST_F(TaskAnswerMemoryTest, InLinearModeItIsListedThoughOthersHaveLargerLogits)
   EXPECT_EQ(answer.weights[1].remaining_weight, 9);
 
   AttentionTask partial = task;
-  partial.partial_base_position = 0;
+  partial.whole = WholeTask{.begin = task.begin, .end = task.end, .memory = ShapeOf(task).memory};
   PlayedPass partial_pass(partial);
   ASSERT_THAT(partial_pass.Begin(), IsOk());
   partial_pass.Find(1, {{.position = 12, .logit = 5}, {.position = 13, .logit = 1}});
-  EXPECT_THAT(partial_pass.MustFinish().partials[1].best_rows,
-              ElementsAre(CountedRow{.position = 12, .logit = 5},
-                          CountedRow{.position = 11, .logit = 3, .score = 10},
-                          CountedRow{.position = 13, .logit = 1}));
+  const RankedRows rows = partial_pass.MustFinish().partials[1].rows;
+  EXPECT_THAT(rows.best, ElementsAre(CountedRow{.position = 12, .logit = 5},
+                                     CountedRow{.position = 13, .logit = 1}));
+  EXPECT_EQ(rows.unranked_memory, (CountedRow{.position = 11, .logit = 3, .score = 10}));
 }
 
 TEST_F(TaskAnswerMemoryTest, CountsLikeARowAtItsLastPosition) {

@@ -128,7 +128,7 @@ TEST(TaskAnswerTest, APartialAnswerHasTheStateTheSumsAndTheBestRowsInOrder) {
                                         {.position = 12, .logit = 0}};
   AttentionTask task = TaskOf(
       {.mode = Mode::kLinear, .weights = WeightsMode::kTop, .top_weights = 3}, /*num_heads=*/2);
-  task.partial_base_position = 5000;
+  task.whole = WholeTask{.end = task.end};
   PlayedPass linear(task);
   ASSERT_THAT(linear.Begin(), IsOk());
   linear.Find(1, rows);
@@ -139,11 +139,10 @@ TEST(TaskAnswerTest, APartialAnswerHasTheStateTheSumsAndTheBestRowsInOrder) {
   ASSERT_THAT(answer.partials, SizeIs(2));
   EXPECT_EQ(answer.partials[0].state.counted_rows, 0);
   const PartialAnswer& found = answer.partials[1];
-  EXPECT_EQ(found.base_position, 5000);
   EXPECT_EQ(found.state.counted_rows, 5);
   EXPECT_EQ(found.state.weight, 0);
   EXPECT_THAT(found.sum, ElementsAre(90 + 100 + 220 - 320, 90 + 100 + 220 - 320));
-  EXPECT_THAT(found.best_rows, ElementsAre(rows[3], rows[1], rows[2]));
+  EXPECT_THAT(found.rows.best, ElementsAre(rows[3], rows[1], rows[2]));
 
   task.options.mode = Mode::kSoft;
   task.options.top_k = 2;
@@ -152,18 +151,62 @@ TEST(TaskAnswerTest, APartialAnswerHasTheStateTheSumsAndTheBestRowsInOrder) {
   selecting.Find(0, rows);
   const PartialAnswer best = selecting.MustFinish().partials[0];
   EXPECT_THAT(best.sum, IsEmpty());
-  EXPECT_THAT(best.best_rows, ElementsAre(rows[3], rows[1]));
+  EXPECT_THAT(best.rows.best, ElementsAre(rows[3], rows[1]));
 }
 
-// Which weights tie is known only once all ranges of rows are merged.
-TEST(TaskAnswerTest, APartialAnswersBestRowsAreByLogitAlsoWhereWeightsTie) {
+TEST(TaskAnswerTest, APartialAnswerHasTheRowsOfTheLargestWeightsAndTheLowestPositions) {
   AttentionTask task = TaskOf({.weights = WeightsMode::kTop, .top_weights = 1});
-  task.partial_base_position = 0;
+  task.whole = WholeTask{.end = task.end};
   PlayedPass pass(task);
   ASSERT_THAT(pass.Begin(), IsOk());
-  const CountedRow larger{.position = 9, .logit = std::nextafter(1.0, 2.0)};
-  pass.Find(0, {{.position = 8, .logit = 1}, larger});
-  EXPECT_THAT(pass.MustFinish().partials[0].best_rows, ElementsAre(larger));
+  // The two weights are equal, as they would be in a whole answer.
+  const CountedRow best{.position = 8, .logit = 1};
+  const CountedRow first{.position = 7, .logit = -3};
+  pass.Find(0, {first, best, {.position = 9, .logit = std::nextafter(1.0, 2.0)}});
+  const PartialAnswer found = pass.MustFinish().partials[0];
+  EXPECT_THAT(found.rows.best, ElementsAre(best));
+  EXPECT_THAT(found.rows.first, ElementsAre(first));
+}
+
+TEST(TaskAnswerTest, APartialAnswerInHardModeHasTheValueOfTheBestRow) {
+  AttentionTask task = TaskOf({.mode = Mode::kHard}, /*num_heads=*/2);
+  task.whole = WholeTask{.end = task.end};
+  PlayedPass pass(task);
+  ASSERT_THAT(pass.Begin(), IsOk());
+  pass.Find(1, {{.position = 3, .logit = 1}, {.position = 1030, .logit = 2}});
+  const AttentionAnswer answer = pass.MustFinish();
+  EXPECT_THAT(answer.partials[0].sum, IsEmpty());
+  EXPECT_EQ(answer.partials[1].state.max_position, 1030);
+  EXPECT_THAT(answer.partials[1].sum, ElementsAre(10302, 10303));
+}
+
+// Whether top_k can leave out rows depends on the rows of all ranges.
+TEST(TaskAnswerTest, APartSelectsAsTheWholeTaskDoes) {
+  AttentionTask task = TaskOf({.top_k = 4});
+  task.end = 3;
+  EXPECT_FALSE(ShapeOf(task).selects_rows());
+  task.whole = WholeTask{.end = 5};
+  EXPECT_EQ(ShapeOf(task).selected_max, 4);
+  task.whole = WholeTask{.end = 4};
+  EXPECT_FALSE(ShapeOf(task).selects_rows());
+  task.whole = WholeTask{.end = 4, .memory = MemoryRow{.position = 0}};
+  EXPECT_EQ(ShapeOf(task).selected_max, 4);
+}
+
+TEST(TaskAnswerTest, APartThatSelectsTooManyRowsIsRefused) {
+  AttentionTask task = TaskOf({.top_k = 2});
+  task.whole = WholeTask{.end = task.end};
+  // A whole answer takes 4 values of 4 bytes and statistics of 20.
+  const std::int64_t bytes = 16 + 20 + 2 * static_cast<std::int64_t>(sizeof(CountedRow));
+  for (const std::int64_t spare : {0, -1}) {
+    task.answer_bytes_max = bytes + spare;
+    PlayedPass pass(task);
+    ASSERT_THAT(pass.Begin(), IsOk());
+    pass.Find(0, {{.position = 3}, {.position = 4}, {.position = 5}});
+    pass.Finish();
+    const absl::Status status = pass.answer().Take().status();
+    EXPECT_EQ(ReasonOf(status), spare == 0 ? "" : "ANSWER_TOO_LARGE");
+  }
 }
 
 TEST(TaskAnswerTest, AnAnswerMayTakeAllOfItsLimitAndNoByteMore) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -65,6 +66,52 @@ TEST_F(LookupTaskTest, AMemoryStandsForTheRowsBeforeTheFilter) {
   EXPECT_EQ(lookup.attention().memory->multiplicity, 2);
   EXPECT_EQ(lookup.attention().memory->position, 1u);
   EXPECT_EQ(lookup.attention().memory->key[0], 1.5) << "the average of rows 0 and 1";
+}
+
+TEST_F(LookupTaskTest, APartHasItsPositionsOfTheWholeFilter) {
+  struct Case {
+    PositionRange part;
+    std::uint64_t begin, end;
+  };
+  for (const Case& c : {Case{{.begin = 0, .end = 2}, 1, 2}, Case{{.begin = 2}, 2, 3},
+                        Case{{.begin = 1, .end = 3}, 1, 3}}) {
+    LookupTask lookup(context_);
+    ASSERT_THAT(lookup.Select({.queries = One(query_), .filter = {.end = 3, .last = 2}},
+                              store_.newest(), c.part),
+                IsOk());
+    const AttentionTask& task = lookup.attention();
+    EXPECT_EQ(task.begin, c.begin);
+    EXPECT_EQ(task.end, c.end);
+    EXPECT_EQ(task.age_end, 3u) << "ages count from the end of the whole filter";
+    ASSERT_TRUE(task.whole.has_value());
+    EXPECT_EQ(task.whole->begin, 1u);
+    EXPECT_EQ(task.whole->end, 3u);
+    EXPECT_FALSE(task.whole->memory.has_value());
+  }
+  LookupTask behind(context_);
+  ASSERT_THAT(behind.Select({.queries = One(query_), .filter = {.end = 2}}, store_.newest(),
+                            PositionRange{.begin = 3}),
+              IsOk());
+  EXPECT_EQ(behind.attention().begin, behind.attention().end);
+  EXPECT_EQ(behind.attention().row_count(), 0u);
+}
+
+TEST_F(LookupTaskTest, OnePartHasTheMemoryAndTheOthersKnowOfIt) {
+  for (const std::uint64_t begin : {0, 1, 2}) {
+    for (const Source source : {Source::kMemory, Source::kRowsAndMemory}) {
+      LookupTask lookup(context_);
+      const PositionRange part{.begin = begin, .end = begin + 1};
+      ASSERT_THAT(lookup.Select(
+                      {.queries = One(query_), .filter = {.begin = 2, .end = 3}, .source = source},
+                      store_.newest(), part),
+                  IsOk());
+      const std::uint64_t position = source == Source::kMemory ? 2 : 1;
+      EXPECT_EQ(lookup.attention().memory.has_value(), begin == position);
+      EXPECT_EQ(
+          lookup.attention().whole->memory,
+          (MemoryRow{.position = position, .multiplicity = source == Source::kMemory ? 1.0 : 2.0}));
+    }
+  }
 }
 
 // A lookup that is refused still tells how many rows it was for.
