@@ -12,6 +12,14 @@ namespace {
 // error, with details. gRPC itself refuses larger ones.
 constexpr std::int64_t kMessageSlack = std::int64_t{4} << 20;
 
+// gRPC has one thread at a time wait for all connections. For each event, this thread wakes another
+// one to wait in its place. So two threads cost a router, which only passes bytes on, more than
+// they add, unless there are cores for them beside the kernel's work.
+int ThreadCountFor(bool is_router) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return is_router ? std::clamp(cores / 2, 1, 16) : std::clamp(cores, 2, 16);
+}
+
 }  // namespace
 
 CallTransport CallTransportOf(const Flags& flags) {
@@ -19,7 +27,7 @@ CallTransport CallTransportOf(const Flags& flags) {
   return {.message_bytes_max =
               static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)),
           .bytes_max = static_cast<std::size_t>(2 * flags.request_bytes_max),
-          .thread_count = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16)};
+          .thread_count = ThreadCountFor(flags.router)};
 }
 
 }  // namespace softlookup::server

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/event_order.h"
+#include "server/base/queue_event.h"
 
 namespace softlookup::server {
 namespace {
@@ -242,8 +243,7 @@ EtcdClient::~EtcdClient() {
 
 void EtcdClient::Run(EtcdTxn txn, Callback<EtcdTxnResult> done) {
   Call<pb::TxnRequest, pb::TxnResponse, EtcdTxnResult>(
-      RequestOf(txn),
-      [this](auto... arguments) { member().kv.async()->Txn(std::move(arguments)...); },
+      RequestOf(txn), [this](auto&&... arguments) { return member().kv.AsyncTxn(arguments...); },
       [put_count = txn.puts.size(), reads = txn.reads](const pb::TxnResponse& response) {
         return ResultOf(response, put_count, reads);
       },
@@ -264,8 +264,7 @@ void EtcdClient::ListNextPage(std::unique_ptr<Listing> listing) {
   request.set_limit(kKeysPerPage);
   request.set_revision(listing->revision);
   Call<pb::RangeRequest, pb::RangeResponse, pb::RangeResponse>(
-      std::move(request),
-      [this](auto... arguments) { member().kv.async()->Range(std::move(arguments)...); },
+      request, [this](auto&&... arguments) { return member().kv.AsyncRange(arguments...); },
       [](const pb::RangeResponse& response) { return response; },
       [this, listing = std::move(listing)](absl::StatusOr<pb::RangeResponse> page) mutable {
         OnPage(std::move(listing), std::move(page));
@@ -294,9 +293,7 @@ void EtcdClient::GrantLease(absl::Duration ttl, Callback<std::int64_t> done) {
   request.set_ttl(absl::ToInt64Seconds(absl::Ceil(ttl, absl::Seconds(1))));
   Call<pb::LeaseGrantRequest, pb::LeaseGrantResponse, std::int64_t>(
       request,
-      [this](auto... arguments) {
-        member().leases.lease.async()->LeaseGrant(std::move(arguments)...);
-      },
+      [this](auto&&... arguments) { return member().leases.lease.AsyncLeaseGrant(arguments...); },
       [](const pb::LeaseGrantResponse& response) -> absl::StatusOr<std::int64_t> {
         if (!response.error().empty() || response.id() == 0) {
           return absl::UnavailableError(absl::StrCat("etcd gives no lease: ", response.error()));
@@ -327,9 +324,7 @@ void EtcdClient::RevokeLease(std::int64_t lease) {
   request.set_id(lease);
   Call<pb::LeaseRevokeRequest, pb::LeaseRevokeResponse, bool>(
       request,
-      [this](auto... arguments) {
-        member().leases.lease.async()->LeaseRevoke(std::move(arguments)...);
-      },
+      [this](auto&&... arguments) { return member().leases.lease.AsyncLeaseRevoke(arguments...); },
       [](const pb::LeaseRevokeResponse&) -> absl::StatusOr<bool> { return true; },
       [](const absl::StatusOr<bool>&) {}, AtEnd::kFinish);
 }
@@ -378,41 +373,43 @@ void EtcdClient::Prepare(grpc::ClientContext& context, absl::Duration timeout) c
 }
 
 template <typename Request, typename Response, typename Result, typename Start>
-void EtcdClient::Call(Request request, Start start,
+void EtcdClient::Call(const Request& request, Start start,
                       absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read,
                       Callback<Result> done, AtEnd at_end) {
-  // gRPC's callback must be copyable, so it has a pointer, and the state ends with the call.
-  struct State {
+  // Deletes itself at its event.
+  struct Running final : QueueEvent {
+    explicit Running(std::shared_ptr<CallSet> set) : calls(std::move(set)), life(calls) {}
+
+    void OnEvent(bool) override {
+      const std::unique_ptr<Running> ended(this);
+      calls->Remove(context);
+      on_end(status, response);
+    }
+
     const std::shared_ptr<CallSet> calls;
     const CallSet::Life life;
     grpc::ClientContext context;
-    Request request;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader;
     Response response;
-    absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read;
-    Callback<Result> done;
-    absl::AnyInvocable<void(absl::AnyInvocable<void()>)> post;
+    grpc::Status status;
+    absl::AnyInvocable<void(const grpc::Status&, Response&)> on_end;
   };
-  auto* const state = new State{.calls = calls_, .life = CallSet::Life(calls_)};
-  state->request = std::move(request);
-  state->read = std::move(read);
-  state->done = std::move(done);
-  state->post = PosterIfAlive();
-  Prepare(state->context, options_.call_timeout);
-  calls_->Add(state->context, at_end);
-  BeforeEvent(state);
-  start(&state->context, &state->request, &state->response,
-        std::function<void(grpc::Status)>([this, state, asked = next_](const grpc::Status& status) {
-          InEvent(state);
-          const std::unique_ptr<State> ended(state);
-          ended->calls->Remove(ended->context);
-          // The task takes what it needs of the state.
-          ended->post([this, status, asked, response = std::move(ended->response),
-                       read = std::move(ended->read), done = std::move(ended->done)]() mutable {
-            const absl::Status checked = Check(status, response.header());
-            if (!checked.ok()) LeaveMember(asked);
-            done(checked.ok() ? read(response) : absl::StatusOr<Result>(checked));
-          });
-        }));
+  auto* const running = new Running(calls_);
+  running->on_end = [this, asked = next_, post = PosterIfAlive(), read = std::move(read),
+                     done = std::move(done)](const grpc::Status& status,
+                                             Response& response) mutable {
+    post([this, status, asked, response = std::move(response), read = std::move(read),
+          done = std::move(done)]() mutable {
+      const absl::Status checked = Check(status, response.header());
+      if (!checked.ok()) LeaveMember(asked);
+      done(checked.ok() ? read(response) : absl::StatusOr<Result>(checked));
+    });
+  };
+  Prepare(running->context, options_.call_timeout);
+  calls_->Add(running->context, at_end);
+  running->reader = start(&running->context, request, queue_.ForOneCall());
+  BeforeEvent(running->tag());
+  running->reader->Finish(&running->response, &running->status, running->tag());
 }
 
 std::string EtcdClient::trouble() const {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/cluster/call_queue.h"
 #include "server/cluster/call_set.h"
 #include "server/cluster/etcd/etcd.grpc.pb.h"
 #include "softlookup/etcd.h"
@@ -78,9 +79,10 @@ class EtcdClient final : public Etcd {
   void LeaveMember(std::size_t asked);
   // Sets the deadline of a call, and what all calls have.
   void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
-  // Makes a call of `start`, with a request, and passes `read` the answer, or an error.
+  // Makes a call of `start`, with a request, and passes `done` what `read` makes of the answer, or
+  // an error. `start` is passed the context, the request and the queue, and returns gRPC's reader.
   template <typename Request, typename Response, typename Result, typename Start>
-  void Call(Request request, Start start,
+  void Call(const Request& request, Start start,
             absl::AnyInvocable<absl::StatusOr<Result>(const Response&)> read, Callback<Result> done,
             AtEnd at_end = AtEnd::kCancel);
   // Returns a function that gRPC's threads may call while a call is in progress. It has a task run
@@ -108,6 +110,7 @@ class EtcdClient final : public Etcd {
   absl::Time failing_since_ = absl::InfiniteFuture();
   // Calls in progress, which the destructor ends.
   const std::shared_ptr<CallSet> calls_;
+  CallQueue queue_;  // Of those of Call(). The streams' events come on threads of gRPC.
 
   std::string watched_begin_, watched_end_;
   absl::AnyInvocable<void()> on_change_;

@@ -5,6 +5,12 @@
 #include "server/cluster/peer_protocol.h"
 
 namespace softlookup::server {
+namespace {
+
+// How long a node that stops gets no calls, unless it closes its connections before.
+constexpr absl::Duration kStopTime = absl::Seconds(1);
+
+}  // namespace
 
 Node::Node(std::string name, std::string address,
            const std::shared_ptr<grpc::ChannelCredentials>& credentials)
@@ -22,8 +28,12 @@ bool Node::is_connected() {
   for (const std::unique_ptr<Connection>& connection : connections_) {
     if (connection->channel->GetState(true) == GRPC_CHANNEL_READY) is_connected = true;
   }
-  return is_connected;
+  if (!is_connected) stops_until_ = 0;
+  const std::int64_t stops_until = stops_until_;
+  return is_connected && (stops_until == 0 || absl::ToUnixNanos(SteadyNow()) >= stops_until);
 }
+
+void Node::NoteStopping() { stops_until_ = absl::ToUnixNanos(SteadyNow() + kStopTime); }
 
 grpc::GenericStub& Node::stub() {
   const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed);

@@ -34,8 +34,12 @@ class Node {
   const std::string& name() const { return name_; }
   const std::string& address() const { return address_; }
 
-  // Whether a connection is open. Begins to connect if none is.
+  // Whether a connection is open, and the node takes calls there. Begins to connect if none is.
   bool is_connected();
+  // The node has refused a call because it stops. It gets no others before it has closed its
+  // connections, because it answers none that come while it closes them. But a node that takes
+  // long to end its calls is asked again once in a while.
+  void NoteStopping();
   // Returns the stub of an open connection, if one is open, in turns.
   grpc::GenericStub& stub();
 
@@ -69,6 +73,7 @@ class Node {
   std::array<std::unique_ptr<Connection>, kConnections> connections_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::int64_t> avoided_until_{0};
+  std::atomic<std::int64_t> stops_until_{0};  // 0: it does not stop.
   std::atomic<std::int64_t> last_answer_{0};
   std::atomic<std::int64_t> in_progress_{0};
   std::atomic<std::uint64_t> answered_{0};

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/error.h"
 #include "server/base/event_order.h"
 #include "server/rpc/routed_metadata.h"
+#include "server/rpc/status.h"
 
 namespace softlookup::server {
 
@@ -21,6 +23,15 @@ void PrepareNodeCall(const RoutedRequest& request, grpc::ClientContext& context)
 bool IsFromNode(const grpc::Status& status) {
   // gRPC's own errors have no details.
   return status.ok() || !status.error_details().empty();
+}
+
+void NoteEnd(const grpc::Status& status, Node& node) {
+  const bool is_dropped = status.error_code() == grpc::StatusCode::CANCELLED;
+  node.OnEnd(IsFromNode(status) ? Node::End::kAnswered
+             : is_dropped       ? Node::End::kDropped
+                                : Node::End::kFailed);
+  if (status.ok()) return;
+  if (ReasonOf(FromGrpcStatus(status)) == reasons::kShuttingDown.name) node.NoteStopping();
 }
 
 std::shared_ptr<NodeCall> NodeCall::Start(std::shared_ptr<CallSet> calls,
@@ -47,10 +58,7 @@ std::shared_ptr<NodeCall> NodeCall::Start(std::shared_ptr<CallSet> calls,
 
 void NodeCall::OnEvent(bool) {
   const std::shared_ptr<NodeCall> self = std::exchange(self_, nullptr);
-  const bool is_dropped = status_.error_code() == grpc::StatusCode::CANCELLED;
-  node_->OnEnd(IsFromNode(status_) ? Node::End::kAnswered
-               : is_dropped        ? Node::End::kDropped
-                                   : Node::End::kFailed);
+  NoteEnd(status_, *node_);
   std::exchange(done_, nullptr)(status_, response_);
 }
 

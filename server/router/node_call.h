@@ -11,9 +11,9 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/base/queue_event.h"
 #include "server/cluster/call_set.h"
 #include "server/router/node.h"
-#include "server/rpc/queue_event.h"
 
 namespace softlookup::server {
 
@@ -35,6 +35,9 @@ struct RoutedRequest {
 
 // Adds to `context`, of a call of a node, what the node must know of `request`.
 void PrepareNodeCall(const RoutedRequest& request, grpc::ClientContext& context);
+
+// Counts at `node` the end of a call of it with `status`, and notes if the node stops.
+void NoteEnd(const grpc::Status& status, Node& node);
 
 // Whether `status`, with which a call of a node ended, is what the node has answered. False: it was
 // not reached, or the connection broke, or the call's time was over.

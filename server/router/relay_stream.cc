@@ -5,77 +5,11 @@
 
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "server/base/event_order.h"
 #include "server/router/routed_unary.h"
 #include "server/router/routes.h"
 #include "server/rpc/status.h"
 
 namespace softlookup::server {
-
-// The stream at the node. Deletes itself.
-class RelayStream::NodeStream final
-    : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  NodeStream(std::shared_ptr<RelayStream> relay, std::shared_ptr<Node> node,
-             const RoutedRequest& request)
-      : calls_(relay->parts_.calls),
-        life_(calls_),
-        node_(std::move(node)),
-        relay_(std::move(relay)) {
-    PrepareNodeCall(request, context_);
-  }
-
-  void Start(const std::string& method) {
-    calls_->Add(context_);
-    node_->OnStart();
-    BeforeEvent(this);
-    node_->stub().PrepareBidiStreamingCall(&context_, method, grpc::StubOptions(), this);
-    AddHold();  // Messages are sent outside of the functions below.
-    StartCall();
-    Receive();
-  }
-  void Send(const grpc::ByteBuffer& message) {
-    sent_ = message;
-    BeforeEvent(this);
-    StartWrite(&sent_);
-  }
-  void Receive() {
-    BeforeEvent(this);
-    StartRead(&received_);
-  }
-  grpc::ByteBuffer& received() { return received_; }
-  void Cancel() { context_.TryCancel(); }
-  // Nothing is sent any more.
-  void Release() { RemoveHold(); }
-
- private:
-  void OnWriteDone(bool ok) override {
-    InEvent(this);
-    relay_->OnNodeSent(ok);
-  }
-  void OnReadDone(bool ok) override {
-    InEvent(this);
-    relay_->OnNodeRead(ok);
-  }
-  void OnDone(const grpc::Status& status) override {
-    InEvent(this);
-    const bool is_dropped = status.error_code() == grpc::StatusCode::CANCELLED;
-    node_->OnEnd(IsFromNode(status) ? Node::End::kAnswered
-                 : is_dropped       ? Node::End::kDropped
-                                    : Node::End::kFailed);
-    calls_->Remove(context_);
-    relay_->OnNodeDone(status);
-    delete this;
-  }
-
-  const std::shared_ptr<CallSet> calls_;
-  const CallSet::Life life_;
-  const std::shared_ptr<Node> node_;
-  const std::shared_ptr<RelayStream> relay_;
-  grpc::ClientContext context_;
-  grpc::ByteBuffer sent_;
-  grpc::ByteBuffer received_;
-};
 
 RelayStream::RelayStream(std::unique_ptr<Call> call, const RouterParts& parts)
     : StreamCall(std::move(call)),
@@ -145,14 +79,14 @@ void RelayStream::Open(absl::StatusOr<std::shared_ptr<Node>> node) {
     node_end_ = cut_;
     return EndIfOver();
   }
-  const std::string method(call().spec().path);
-  node_ = new NodeStream(shared_from_this(), *std::move(node),
-                         {.queue = &call().rpc().queue(),
-                          .method = method,
-                          .deadline = call().deadline(),
-                          .caller = CallerOf(call())});
-  node_->Start(method);
-  PassOn();
+  is_sending_ = true;
+  node_ = NodeStream::Open(parts_.calls, *std::move(node),
+                           {.queue = &call().rpc().queue(),
+                            .method = std::string(call().spec().path),
+                            .bytes = *message_,
+                            .deadline = call().deadline(),
+                            .caller = CallerOf(call())},
+                           shared_from_this());
 }
 
 void RelayStream::PassOn() {
@@ -163,7 +97,7 @@ void RelayStream::PassOn() {
   }
   if (!client_is_done_ && cut_.ok()) return;
   node_knows_ = true;
-  node_->StartWritesDone();
+  node_->FinishSending();
 }
 
 void RelayStream::OnNodeSent(bool ok) {
@@ -181,7 +115,7 @@ void RelayStream::OnNodeRead(bool ok) {
   absl::MutexLock lock(&mutex_);
   if (!ok) {
     node_knows_ = true;  // Nothing is sent to it any more.
-    return node_->Release();
+    return;
   }
   grpc::ByteBuffer& message = node_->received();
   const Method method = call().spec().method;

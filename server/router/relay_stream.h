@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "server/router/node_stream.h"
 #include "server/router/primary_wait.h"
 #include "server/router/routed_call.h"
 #include "server/rpc/call.h"
@@ -23,7 +24,7 @@ namespace softlookup::server {
 // the other one, one at a time in each direction, so that the slower side sets the pace. The node
 // is the primary of the store that the first message names. The stream ends when either side does.
 // A client resumes it as after any cut.
-class RelayStream final : public StreamCall<RelayStream> {
+class RelayStream final : public StreamCall<RelayStream>, public NodeStream::Handler {
  public:
   // `parts` must outlive the call.
   static void Start(std::unique_ptr<Call> call, const RouterParts& parts);
@@ -33,8 +34,6 @@ class RelayStream final : public StreamCall<RelayStream> {
   void Recheck() override;
 
  private:
-  class NodeStream;
-
   RelayStream(std::unique_ptr<Call> call, const RouterParts& parts);
 
   // What comes from the client.
@@ -42,9 +41,9 @@ class RelayStream final : public StreamCall<RelayStream> {
   void OnRead(bool ok) override;
   void OnWritten(bool ok) override;
   // What comes from the node.
-  void OnNodeSent(bool ok);
-  void OnNodeRead(bool ok);
-  void OnNodeDone(const grpc::Status& status);
+  void OnNodeSent(bool ok) override;
+  void OnNodeRead(bool ok) override;
+  void OnNodeDone(const grpc::Status& status) override;
 
   // Takes the message that was read last. Returns the error to end with if it is refused.
   absl::Status Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -11,6 +11,10 @@
 namespace softlookup::server {
 namespace {
 
+// How long calls that are being refused may take to get their answers. gRPC cuts them otherwise,
+// and a router cannot tell whether what they asked for was done.
+constexpr absl::Duration kGoodbye = absl::Milliseconds(100);
+
 // A call that ends with an error before any message is read. Deletes itself.
 class EndedCall final : public Rpc::Handler {
  public:
@@ -30,7 +34,7 @@ void RouterCalls::Serve(RpcServer::Accept accept) {
 
 void RouterCalls::Stop() {
   Refuse();
-  rpcs_.Shutdown(absl::Now());
+  rpcs_.Shutdown(absl::Now() + kGoodbye);
   rpcs_.Wait();
 }
 

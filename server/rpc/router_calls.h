@@ -31,8 +31,8 @@ class RouterCalls {
   void Serve(RpcServer::Accept accept);
   // Ends new calls with SHUTTING_DOWN from now on. Those in progress go on.
   void Refuse() { state_.store(State::kRefusing, std::memory_order_release); }
-  // Cancels all calls in progress, also those of the server's other services, and closes all
-  // connections. Returns once the calls of routers are over.
+  // Closes all connections, and cancels the calls that are still in progress soon after, also those
+  // of the server's other services. Returns once the calls of routers are over.
   void Stop();
 
  private:

@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/rpc/queue_event.h"
+#include "server/base/queue_event.h"
 
 namespace softlookup::server {
 

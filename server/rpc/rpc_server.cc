@@ -6,7 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/event_order.h"
-#include "server/rpc/queue_event.h"
+#include "server/base/queue_event.h"
 #include "server/rpc/time_slice.h"
 
 namespace softlookup::server {
