@@ -1,6 +1,6 @@
-// A group of three replicas on three members of etcd, all of them processes, while something goes
-// wrong every few seconds: what was acknowledged is there once, what was refused is not, and the
-// replicas stay equal.
+// A group of three replicas on three members of etcd, with a router before it, all of them
+// processes, while something goes wrong every few seconds: what was acknowledged is there once,
+// what was refused is not, and the replicas stay equal.
 //
 // In the environment,
 // SOFTLOOKUP_GROUP_FAULT_SECONDS sets how long faults of all kinds go on,
@@ -30,7 +30,7 @@
 namespace softlookup::testing {
 namespace {
 
-constexpr absl::Duration kLongRun = absl::Minutes(2);
+constexpr absl::Duration kLongRun = absl::Minutes(5);
 
 int NumberOr(const char* variable, int otherwise) {
   const char* const number = std::getenv(variable);
@@ -48,9 +48,23 @@ std::vector<FaultKind> FaultsFor(absl::Duration time) {
   return kinds;
 }
 
+// Says what clients were told.
+void Report(const Traffic& traffic, const FaultScene& scene) {
+  std::cout << traffic.acknowledged() << " writes acknowledged, " << traffic.refused()
+            << " refused; " << traffic.lookups() << " lookups, " << traffic.failed_lookups()
+            << " failed; " << traffic.own_writes_seen() << " own writes seen\n"
+            << "through the router: " << traffic.routed_writes() << " writes acknowledged, "
+            << traffic.routed_lookups() << " lookups, " << traffic.failed_routed_lookups()
+            << " failed twice, " << traffic.lost_routed_lookups()
+            << " of these although it and all nodes but one went on\n"
+            << "longest times: " << traffic.longest_gap() << " without an acknowledged write, "
+            << scene.failover << " after both leaders were killed, " << scene.etcd_return
+            << " after etcd's return\n";
+}
+
 class GroupFaultsTest : public ::testing::Test {
  protected:
-  GroupFaultsTest() : group_(FirstSeed()) {}
+  GroupFaultsTest() : group_({.cuts = FirstSeed(), .has_small_disks = true}) {}
   ~GroupFaultsTest() override {
     if (HasFailure()) std::cout << "SOFTLOOKUP_TEST_SEED=" << FirstSeed() << "\n" << group_.Logs();
   }
@@ -73,6 +87,10 @@ class GroupFaultsTest : public ::testing::Test {
       const FaultKind& kind = kinds[order.back()];
       order.pop_back();
       const std::uint64_t written = traffic.acknowledged();
+      const std::uint64_t failed = traffic.failed_routed_lookups();
+      const std::uint64_t lost = traffic.lost_routed_lookups();
+      const bool is_expected = kind.leaves_lookups && AllAnswer(group_);
+      traffic.ExpectRouted(is_expected);
       std::cout << absl::FormatTime("%H:%M:%E1S", absl::Now(), absl::LocalTimeZone()) << " "
                 << kind.name << std::endl;
       if (kind.run(scene)) {
@@ -86,25 +104,30 @@ class GroupFaultsTest : public ::testing::Test {
       // A fault without traffic around it says nothing.
       ASSERT_TRUE(AwaitThat([&] { return traffic.acknowledged() >= written + kWritesPerFault; }))
           << "after " << kind.name;
+      traffic.ExpectRouted(false);
+      if (traffic.failed_routed_lookups() > failed) {
+        std::cout << "  lookups failed twice through the router: "
+                  << traffic.failed_routed_lookups() - failed << std::endl;
+      }
+      EXPECT_EQ(traffic.lost_routed_lookups(), lost) << "after " << kind.name;
       ASSERT_FALSE(HasFailure());
       LetPass(absl::Seconds(3));
     }
     traffic.Stop();
     const absl::Time healed = absl::Now();
     ASSERT_TRUE(AwaitEqual(group_, traffic, kPatience));
+    const absl::Duration until_equal = absl::Now() - healed;
     for (const std::string& kind : left_out) std::cout << "could not be done: " << kind << "\n";
     for (const auto& [kind, times] : done) std::cout << times << " times " << kind << "\n";
-    std::cout << traffic.acknowledged() << " writes acknowledged, " << traffic.refused()
-              << " refused; " << traffic.lookups() << " lookups, " << traffic.failed_lookups()
-              << " failed; " << traffic.own_writes_seen() << " own writes seen\n"
-              << "longest times: " << traffic.longest_gap() << " without an acknowledged write, "
-              << scene.failover << " after both leaders were killed, " << scene.etcd_return
-              << " after etcd's return; equal " << absl::Now() - healed << " after the end\n";
+    Report(traffic, scene);
+    std::cout << "equal " << until_equal << " after the end\n";
     CheckLog(group_, traffic);
     CheckBatches(group_, traffic);
     EXPECT_THAT(traffic.violations(), ::testing::IsEmpty());
     EXPECT_GT(traffic.lookups(), 0u);
     EXPECT_GT(traffic.own_writes_seen(), 0u);
+    EXPECT_GT(traffic.routed_writes(), 0u);
+    EXPECT_GT(traffic.routed_lookups(), 0u);
   }
 
  private:

@@ -69,8 +69,11 @@ void EtcdMembers::Start(int member) {
       " --advertise-client-urls ", client, " --listen-peer-urls ", peer,
       " --initial-cluster-token ", directory_.path(), " --initial-advertise-peer-urls ", peer,
       " --initial-cluster ", absl::StrJoin(cluster, ","), " --initial-cluster-state ",
-      were_wiped_[member] ? "existing" : "new", tls, " --logger zap --log-level error >>m", member,
-      ".log 2>&1");
+      were_wiped_[member] ? "existing" : "new", tls,
+      " --auto-compaction-mode=revision --auto-compaction-retention=10000 --snapshot-count=10000"
+      " --logger zap --log-level "
+      "error >>m",
+      member, ".log 2>&1");
   processes_[member] = StartChild({"/bin/sh", "-c", command}, {});
 }
 

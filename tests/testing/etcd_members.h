@@ -32,6 +32,8 @@ class EtcdMembers {
   const std::vector<std::string>& endpoints() const { return endpoints_; }
   // The directory of a member.
   std::string directory(int member) const;
+  // The process of a member; 0: it was killed.
+  pid_t pid(int member) const { return processes_[member]; }
   // The URL at which other members reach a member.
   std::string peer_url(int member) const;
 

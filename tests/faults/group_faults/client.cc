@@ -44,9 +44,23 @@ float ComponentOf(const v1::Matrix& matrix) {
   return component;
 }
 
+bool ReadStore(v1::SoftLookup::Stub& stub, const std::string& store,
+               const std::function<void(const v1::ReadRowsResponse&)>& visit) {
+  grpc::ClientContext context;
+  SetDeadline(30, context);
+  v1::ReadRowsRequest request;
+  request.set_store(store);
+  const auto reader = stub.ReadRows(&context, request);
+  v1::ReadRowsResponse response;
+  while (reader->Read(&response)) visit(response);
+  return reader->Finish().ok();
+}
+
 Client::Client(const Group& group) {
   for (int i = 0; i < Group::kNodes; ++i) stubs_.push_back(group.node(i).NewStub());
 }
+
+Client::Client(const Router& router) { stubs_.push_back(router.NewStub()); }
 
 grpc::Status Client::TryOnce(const Call& call) {
   grpc::ClientContext context;

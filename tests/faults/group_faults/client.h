@@ -31,16 +31,21 @@ void SetRows(std::uint32_t count, float key, float value, v1::AppendRequest& req
 // Returns the component of a matrix that has one.
 float ComponentOf(const v1::Matrix& matrix);
 
-// Talks to the nodes of a group. Used on one thread.
+// Calls `visit` with each message of a store's rows. Returns whether all came.
+bool ReadStore(v1::SoftLookup::Stub& stub, const std::string& store,
+               const std::function<void(const v1::ReadRowsResponse&)>& visit);
+
+// Talks to the nodes of a group, or to its router. Used on one thread.
 class Client {
  public:
   using Call = std::function<grpc::Status(v1::SoftLookup::Stub&, grpc::ClientContext&)>;
 
   explicit Client(const Group& group);
+  explicit Client(const Router& router);
 
   v1::SoftLookup::Stub& node(std::size_t index) { return *stubs_[index]; }
   // Calls `call` at the node that answered the last one. After an error the next call goes to the
-  // next node.
+  // next node; the router is the only one.
   grpc::Status TryOnce(const Call& call);
   // Does so until one answers OK, or `stop` is set. Returns whether one has.
   bool Try(const std::atomic<bool>& stop, const Call& call);

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,19 +14,6 @@
 
 namespace softlookup::testing {
 namespace {
-
-// Calls `visit` with each message of a store's rows. Returns whether all came.
-bool ReadStore(v1::SoftLookup::Stub& stub, const std::string& store,
-               const std::function<void(const v1::ReadRowsResponse&)>& visit) {
-  grpc::ClientContext context;
-  SetDeadline(30, context);
-  v1::ReadRowsRequest request;
-  request.set_store(store);
-  const auto reader = stub.ReadRows(&context, request);
-  v1::ReadRowsResponse response;
-  while (reader->Read(&response)) visit(response);
-  return reader->Finish().ok();
-}
 
 // Returns the rows and the memories of all stores at a node, bit for bit; "" if it does not answer.
 std::string Show(v1::SoftLookup::Stub& stub) {
@@ -52,6 +38,25 @@ std::string Show(v1::SoftLookup::Stub& stub) {
 }
 
 }  // namespace
+
+bool Answers(v1::SoftLookup::Stub& stub) {
+  grpc::ClientContext context;
+  SetDeadline(5, context);
+  v1::LookupRequest request;
+  request.set_store(Traffic::kBank);
+  request.mutable_queries()->set_rows(1);
+  request.mutable_queries()->set_cols(1);
+  request.mutable_queries()->add_values(0);
+  v1::LookupResponse response;
+  return stub.Lookup(&context, request, &response).ok();
+}
+
+bool AllAnswer(const Group& group) {
+  for (int i = 0; i < Group::kNodes; ++i) {
+    if (!Answers(*group.node(i).NewStub())) return false;
+  }
+  return Answers(*group.router().NewStub());
+}
 
 bool AwaitEqual(Group& group, Traffic& traffic, absl::Duration time) {
   Client client(group);

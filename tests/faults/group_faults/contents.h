@@ -11,6 +11,11 @@ namespace softlookup::testing {
 // that have no process. Writers pause meanwhile. Returns false if it takes longer than `time`.
 bool AwaitEqual(Group& group, Traffic& traffic, absl::Duration time);
 
+// Returns whether a node or the router answers a lookup now.
+bool Answers(v1::SoftLookup::Stub& stub);
+// Returns whether all nodes and the router do.
+bool AllAnswer(const Group& group);
+
 // These check the rows at the first node once the traffic has ended.
 //
 // The rows of the log are, writer by writer, those that were sent, without a gap and once each, and

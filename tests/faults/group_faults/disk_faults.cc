@@ -1,9 +1,10 @@
-// Disks that are full, lost, or put back from a copy.
+// Disks that are full, lost, or put back from a copy, and what a power cut leaves of them.
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -90,6 +91,77 @@ bool PutBackCopy(FaultScene& scene) {
   return true;
 }
 
+void CutPowerOf(FaultScene& scene, Node& node) {
+  const PowerCut::Taken taken = node.CutPower(scene.draw);
+  std::cout << "  node " << node.name() << " has lost " << taken.names << " names and "
+            << taken.bytes << " bytes" << std::endl;
+}
+
+bool CutPower(FaultScene& scene) {
+  Node& node = scene.group.node(scene.AnyNode());
+  node.Stop(SIGKILL);
+  CutPowerOf(scene, node);
+  return true;
+}
+
+// All that was acknowledged is on two disks, so no other node is needed.
+bool CutPowerOfAll(FaultScene& scene) {
+  for (int i = 0; i < Group::kNodes; ++i) scene.group.node(i).Signal(SIGKILL);
+  for (int i = 0; i < Group::kNodes; ++i) {
+    scene.group.node(i).Stop(SIGKILL);
+    CutPowerOf(scene, scene.group.node(i));
+  }
+  return true;
+}
+
+// A node gets all data from another one when the power is cut.
+bool CutPowerOfSeeded(FaultScene& scene) {
+  if (!AwaitCopies(scene)) return false;
+  Node& node = scene.group.node(scene.AnyNode());
+  node.Stop(SIGKILL);
+  node.Wipe();
+  const std::size_t logged = node.log().size();
+  node.Start();
+  EXPECT_TRUE(AwaitThat([&] {
+    return absl::StrContains(node.log().substr(logged), "copies the records of its group");
+  }));
+  LetPass(absl::Milliseconds(scene.draw.Int(0, 500)));
+  node.Stop(SIGKILL);
+  CutPowerOf(scene, node);
+  return true;
+}
+
+// The disk of a node has lost some of what it said to have synced. The node gets it from the
+// others, or it must notice, and end.
+bool CutPowerOfLiar(FaultScene& scene) {
+  if (!AwaitCopies(scene)) return false;
+  const std::uint64_t written = scene.traffic.acknowledged() + scene.draw.Int(1, 200);
+  EXPECT_TRUE(AwaitThat([&] { return scene.traffic.acknowledged() >= written; }));
+  Node& node = scene.group.node(scene.AnyNode());
+  node.Stop(SIGKILL);
+  CutPowerOf(scene, node);
+  const std::int64_t lost =
+      CutNewestLog(node.directory(), scene.draw.Int(1, 1 << scene.draw.Int(1, 20)));
+  const std::size_t logged = node.log().size();
+  node.Start();
+  std::optional<int> end;
+  EXPECT_TRUE(AwaitThat([&] {
+    end = node.TakeEnd();
+    return end.has_value() || Answers(*node.NewStub());
+  })) << node.log().substr(logged);
+  std::cout << "  and " << lost << " bytes that were synced; "
+            << (end.has_value() ? "it has noticed" : "it has got them again") << std::endl;
+  if (!end.has_value()) return true;
+  EXPECT_EQ(end, 1);
+  const std::string log = node.log().substr(logged);
+  if (absl::StrContains(log, "is too far behind")) return true;  // It will get all anew.
+  EXPECT_TRUE(absl::StrContains(log, "the disk has lost it") ||
+              absl::StrContains(log, "its log ends after"))
+      << log;
+  node.Wipe();
+  return true;
+}
+
 // Writes more than a log has room for beforehand, to a store that is deleted afterwards.
 void WriteBulk(FaultScene& scene) {
   constexpr int kAppends = 90;
@@ -129,7 +201,7 @@ void WriteBulk(FaultScene& scene) {
 
 bool FillDiskOfNode(FaultScene& scene) {
   const SmallDisk& disk = scene.group.node_disk();
-  if (!disk.can_be_filled()) return false;
+  if (!disk.can_be_filled() || !AwaitCopies(scene)) return false;
   disk.Fill();
   // The two others go on with what clients write.
   WriteBulk(scene);
@@ -162,8 +234,12 @@ bool FillDiskOfMember(FaultScene& scene) {
 }  // namespace
 
 std::vector<FaultKind> DiskFaults() {
-  return {{"a node's directory lost", LoseDirectory},
+  return {{.name = "a node's directory lost", .run = LoseDirectory, .leaves_lookups = true},
           {"a node's directory put back from a copy", PutBackCopy},
+          {.name = "a power cut", .run = CutPower, .leaves_lookups = true},
+          {"a power cut of all nodes", CutPowerOfAll},
+          {"a power cut of a node that is being seeded", CutPowerOfSeeded},
+          {"a power cut of a node whose disk had lied", CutPowerOfLiar},
           {"a node's disk full", FillDiskOfNode, /*is_long=*/true},
           {"the primary's disk full", FillDiskOfPrimary, /*is_long=*/true},
           {"a member's disk full", FillDiskOfMember}};

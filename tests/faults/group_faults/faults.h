@@ -35,11 +35,14 @@ struct FaultKind {
   bool (*run)(FaultScene& scene);
   // Whether it can take a minute. Short runs leave it out.
   bool is_long = false;
+  // Whether the router and all nodes but one go on, so that lookups through the router do.
+  bool leaves_lookups = false;
 };
 
 // Kinds by what they happen to.
 std::vector<FaultKind> ProcessFaults();
 std::vector<FaultKind> SuspensionFaults();
+std::vector<FaultKind> RouterFaults();
 std::vector<FaultKind> DiskFaults();
 std::vector<FaultKind> LinkFaults();
 std::vector<FaultKind> MembershipFaults();

@@ -25,21 +25,27 @@ std::string Tail(const std::string& text) {
 
 }  // namespace
 
-Group::Group(std::uint64_t seed) {
-  // The member's directory moves to the small disk.
-  const int last = kMembers - 1;
-  const std::string place = member_disk_.path() + "/member";
-  etcd_.Kill(last);
-  fs::create_directories(etcd_.directory(last));
-  fs::copy(etcd_.directory(last), place, fs::copy_options::recursive);
-  fs::remove_all(etcd_.directory(last));
-  fs::create_directory_symlink(place, etcd_.directory(last));
-  etcd_.Start(last);
-  for (int i = 0; i < kNodes; ++i) {
-    nodes_.push_back(std::make_unique<Node>(absl::StrCat("n", ++names_),
-                                            i == kNodes - 1 ? node_disk_.path() : parent_.path(),
-                                            etcd_.endpoints(), seed + 100 * i));
+Group::Group(const GroupOptions& options) {
+  if (options.has_small_disks) {
+    // The member's directory moves to the small disk.
+    const int last = kMembers - 1;
+    const std::string place = member_disk_.path() + "/member";
+    etcd_.Kill(last);
+    fs::create_directories(etcd_.directory(last));
+    fs::copy(etcd_.directory(last), place, fs::copy_options::recursive);
+    fs::remove_all(etcd_.directory(last));
+    fs::create_directory_symlink(place, etcd_.directory(last));
+    etcd_.Start(last);
   }
+  std::optional<std::uint64_t> cuts = options.cuts;
+  for (int i = 0; i < kNodes; ++i) {
+    const bool is_on_small_disk = options.has_small_disks && i == kNodes - 1;
+    nodes_.push_back(std::make_unique<Node>(absl::StrCat("n", ++names_),
+                                            is_on_small_disk ? node_disk_.path() : parent_.path(),
+                                            etcd_.endpoints(), cuts));
+    if (cuts.has_value()) *cuts += 100;
+  }
+  router_ = std::make_unique<Router>(parent_.path(), etcd_.endpoints(), cuts);
 }
 
 void Group::Start() {
@@ -48,6 +54,7 @@ void Group::Start() {
     ASSERT_TRUE(AwaitThat([&] { return Ask("add", nodes_[i]->name()); }));
     nodes_[i]->Start();
   }
+  router_->Start();
 }
 
 void Group::AwaitCopies() {
@@ -55,13 +62,14 @@ void Group::AwaitCopies() {
 }
 
 void Group::StartMissing() {
-  for (const auto& node : nodes_) {
-    if (const std::optional<int> end = node->TakeEnd()) {
-      ADD_FAILURE() << "node " << node->name() << " has ended with " << *end << ":\n"
-                    << Tail(node->log());
+  const auto start = [](auto& process, const std::string& name) {
+    if (const std::optional<int> end = process.TakeEnd()) {
+      ADD_FAILURE() << name << " has ended with " << *end << ":\n" << Tail(process.log());
     }
-    if (!node->is_running()) node->Start();
-  }
+    if (!process.is_running()) process.Start();
+  };
+  for (const auto& node : nodes_) start(*node, node->name());
+  start(*router_, "the router");
 }
 
 void Group::MendLinks() {
@@ -69,6 +77,8 @@ void Group::MendLinks() {
     node->peer_link().SetLink({});
     for (int member = 0; member < kMembers; ++member) node->etcd_link(member).SetLink({});
   }
+  router_->client_link().SetLink({});
+  for (int member = 0; member < kMembers; ++member) router_->etcd_link(member).SetLink({});
 }
 
 bool Group::Ask(const std::string& command, const std::string& argument) {
@@ -164,6 +174,7 @@ std::string Group::Logs() const {
   for (const auto& node : nodes_) {
     absl::StrAppend(&logs, "node ", node->name(), ":\n", Tail(node->log()), "\n");
   }
+  absl::StrAppend(&logs, "the router:\n", Tail(router_->log()), "\n");
   return logs;
 }
 

@@ -1,4 +1,4 @@
-// Links between nodes, and between nodes and etcd.
+// Links between clients, the router, nodes, and etcd.
 #include <functional>
 
 #include "tests/faults/group_faults/faults.h"
@@ -7,13 +7,14 @@
 namespace softlookup::testing {
 namespace {
 
-// Calls `visit` with some links: those to one node from the others, or between nodes and members,
-// which are one link, all of one node, or all of one member.
+// Calls `visit` with some links: those to one node from the others and the router, that from
+// clients to the router, or those to members, which are one link, all of one node or of the router,
+// or all of one member.
 void VisitSome(FaultScene& scene, const std::function<void(CuttingProxy&)>& visit) {
   Group& group = scene.group;
   const int node = scene.AnyNode();
   const int member = scene.AnyMember();
-  switch (scene.draw.Int(0, 3)) {
+  switch (scene.draw.Int(0, 5)) {
     case 0:
       return visit(group.node(node).peer_link());
     case 1:
@@ -23,6 +24,11 @@ void VisitSome(FaultScene& scene, const std::function<void(CuttingProxy&)>& visi
       return;
     case 3:
       for (int i = 0; i < Group::kNodes; ++i) visit(group.node(i).etcd_link(member));
+      return visit(group.router().etcd_link(member));
+    case 4:
+      return visit(group.router().client_link());
+    case 5:
+      for (int i = 0; i < Group::kMembers; ++i) visit(group.router().etcd_link(i));
       return;
   }
 }

@@ -25,8 +25,8 @@ std::vector<FaultKind> MembershipFaults() {
 
 std::vector<FaultKind> AllFaults() {
   std::vector<FaultKind> all;
-  for (const std::vector<FaultKind>& kinds :
-       {ProcessFaults(), SuspensionFaults(), DiskFaults(), LinkFaults(), MembershipFaults()}) {
+  for (const std::vector<FaultKind>& kinds : {ProcessFaults(), SuspensionFaults(), RouterFaults(),
+                                              DiskFaults(), LinkFaults(), MembershipFaults()}) {
     all.insert(all.end(), kinds.begin(), kinds.end());
   }
   return all;

@@ -125,23 +125,43 @@ bool SuspendEtcd(FaultScene& scene) {
   return true;
 }
 
+bool KillRouter(FaultScene& scene) {
+  scene.group.router().Stop(SIGKILL);
+  LetPass(scene.AnyTime(0, 2));
+  scene.group.router().Start();
+  return true;
+}
+
+bool SuspendRouter(FaultScene& scene) {
+  scene.group.router().Signal(SIGSTOP);
+  LetPass(scene.AnyTime(1, 20));
+  scene.group.router().Signal(SIGCONT);
+  return true;
+}
+
 }  // namespace
 
 std::vector<FaultKind> ProcessFaults() {
-  return {{"a node killed", KillNode},
-          {"a node stopped", StopNode},
+  return {{.name = "a node killed", .run = KillNode, .leaves_lookups = true},
+          {.name = "a node stopped", .run = StopNode, .leaves_lookups = true},
           {"two nodes killed", KillTwoNodes},
-          {"a member killed", KillMember},
-          {"the primary moved", MovePrimary},
-          {"the primary and etcd's leader killed", KillBothLeaders},
-          {"all of etcd suspended", SuspendEtcd}};
+          {.name = "a member killed", .run = KillMember, .leaves_lookups = true},
+          {.name = "the primary moved", .run = MovePrimary, .leaves_lookups = true},
+          {.name = "the primary and etcd's leader killed",
+           .run = KillBothLeaders,
+           .leaves_lookups = true},
+          {.name = "all of etcd suspended", .run = SuspendEtcd, .leaves_lookups = true}};
 }
 
 std::vector<FaultKind> SuspensionFaults() {
-  return {{"a node suspended", SuspendNode},
-          {"the primary suspended", SuspendPrimary},
-          {"a member suspended", SuspendMember},
-          {"etcd's leader suspended", SuspendEtcdLeader}};
+  return {{.name = "a node suspended", .run = SuspendNode, .leaves_lookups = true},
+          {.name = "the primary suspended", .run = SuspendPrimary, .leaves_lookups = true},
+          {.name = "a member suspended", .run = SuspendMember, .leaves_lookups = true},
+          {.name = "etcd's leader suspended", .run = SuspendEtcdLeader, .leaves_lookups = true}};
+}
+
+std::vector<FaultKind> RouterFaults() {
+  return {{"the router killed", KillRouter}, {"the router suspended", SuspendRouter}};
 }
 
 }  // namespace softlookup::testing

@@ -17,6 +17,10 @@ namespace {
 
 // Between two calls of one client, so that the group and not its clients has the machine.
 constexpr absl::Duration kRest = absl::Milliseconds(2);
+constexpr absl::Duration kReadersRest = absl::Milliseconds(10);
+constexpr int kRoutedWriter = Traffic::kWriters - 1;
+// More than a router waits for a node.
+constexpr std::int64_t kRoutedSeconds = 15;
 
 }  // namespace
 
@@ -41,6 +45,7 @@ void Traffic::Start() {
   for (int i = 0; i < kWriters; ++i) threads_.emplace_back([this, i] { Write(i); });
   threads_.emplace_back([this] { WriteBatches(); });
   for (int i = 0; i < Group::kNodes; ++i) threads_.emplace_back([this, i] { Read(i); });
+  threads_.emplace_back([this] { ReadThroughRouter(); });
 }
 
 void Traffic::Stop() {
@@ -55,6 +60,10 @@ void Traffic::Resume() {
     last_acknowledged_ = absl::Now();
   }
   is_paused_ = false;
+}
+
+void Traffic::ExpectRouted(bool expected) {
+  if (expected != (expectations_ % 2 == 1)) ++expectations_;
 }
 
 std::uint64_t Traffic::acknowledged() const {
@@ -74,7 +83,7 @@ std::vector<std::string> Traffic::violations() const {
 }
 
 void Traffic::Write(int index) {
-  Client client(group_);
+  Client client = index == kRoutedWriter ? Client(group_.router()) : Client(group_);
   Draw draw(static_cast<std::uint64_t>(index) + 1);
   const std::string writer = absl::StrCat("w", index);
   for (std::uint64_t sequence = 1; !must_stop_; ++sequence) {
@@ -83,6 +92,7 @@ void Traffic::Write(int index) {
     sent_[index] = sequence;
     if (!Append(client, kLog, writer, sequence, value, std::nullopt)) return;
     acknowledged_[index] = sequence;
+    if (index == kRoutedWriter) ++routed_writes_;
     const auto id = static_cast<std::uint64_t>(draw.Int(0, kBankRows - 1));
     Append(client, kBank, writer, sequence, value, id);
     LetPass(kRest);
@@ -110,10 +120,12 @@ bool Traffic::Append(Client& client, const std::string& store, const std::string
 }
 
 void Traffic::WriteBatches() {
-  Client client(group_);
+  Client nodes(group_), router(group_.router());
   Draw draw(99);
   while (!must_stop_) {
     AwaitResumed();
+    const bool is_routed = batches_.size() % 2 == 1;
+    const int starts = group_.router().starts();
     const auto number = static_cast<float>(batches_.size() + 1);
     v1::AppendRequest request;
     request.set_store(kBatches);
@@ -121,20 +133,31 @@ void Traffic::WriteBatches() {
     v1::AppendResponse response;
     const absl::Time begin = absl::Now();
     const grpc::Status status =
-        client.TryOnce([&](v1::SoftLookup::Stub& stub, grpc::ClientContext& context) {
-          return stub.Append(&context, request, &response);
-        });
+        (is_routed ? router : nodes)
+            .TryOnce([&](v1::SoftLookup::Stub& stub, grpc::ClientContext& context) {
+              return stub.Append(&context, request, &response);
+            });
     const Outcome outcome = NoteOutcome(begin, status);
     batches_.push_back(outcome);
     if (outcome == Outcome::kMade) {
       ++acknowledged_batches_;
-      ReadOwn(client, static_cast<int>(draw.Int(0, Group::kNodes - 1)), number, response);
+      if (is_routed) ++routed_writes_;
+      v1::SoftLookup::Stub& stub =
+          is_routed ? router.node(0) : nodes.node(draw.Int(0, Group::kNodes - 1));
+      const bool is_seen = ReadOwn(stub, number, response, is_routed ? 0 : response.revision());
+      // Without a revision, only the router that has passed the write on is held to it.
+      if (!is_seen && (!is_routed || group_.router().starts() == starts)) {
+        NoteViolation(absl::StrCat("batch ", number, ", ", is_routed ? "routed, " : "",
+                                   "is not at position ", response.first_position(),
+                                   " after its revision ", response.revision()));
+      }
     }
     LetPass(kRest);
   }
 }
 
-void Traffic::ReadOwn(Client& client, int node, float number, const v1::AppendResponse& appended) {
+bool Traffic::ReadOwn(v1::SoftLookup::Stub& stub, float number, const v1::AppendResponse& appended,
+                      std::uint64_t min_revision) {
   v1::LookupRequest request;
   request.set_store(kBatches);
   request.mutable_queries()->set_rows(1);
@@ -142,29 +165,73 @@ void Traffic::ReadOwn(Client& client, int node, float number, const v1::AppendRe
   request.mutable_queries()->add_values(0);
   request.mutable_filter()->set_begin(appended.first_position());
   request.mutable_filter()->set_end(appended.first_position() + kBatchRows);
-  request.set_min_revision(appended.revision());
+  request.set_min_revision(min_revision);
   grpc::ClientContext context;
   SetDeadline(5, context);
   v1::LookupResponse response;
-  if (!client.node(node).Lookup(&context, request, &response).ok()) return;
+  if (!stub.Lookup(&context, request, &response).ok()) return true;
   ++own_writes_seen_;
-  if (response.values().values_size() != 1 ||
-      std::abs(response.values().values(0) - number) > 1e-3 * number) {
-    NoteViolation(absl::StrCat("batch ", number, " is not at position ", appended.first_position(),
-                               " as of its revision ", appended.revision()));
-  }
+  return response.values().values_size() == 1 &&
+         std::abs(response.values().values(0) - number) <= 1e-3 * number;
 }
 
-void Traffic::Read(int index) {
-  const std::unique_ptr<v1::SoftLookup::Stub> stub = group_.node(index).NewStub();
+void Traffic::Read(int node) {
+  const std::string where = absl::StrCat("node ", node);
+  const std::unique_ptr<v1::SoftLookup::Stub> stub = group_.node(node).NewStub();
   for (std::uint64_t last_revision = 0; !must_stop_;) {
-    ReadBank(index, *stub, last_revision);
-    LookUp(*stub);
-    LetPass(kRest);
+    if (const std::optional<std::uint64_t> revision = ReadBank(where, *stub)) {
+      NoteRevision(where, *revision, last_revision);
+    }
+    if (LookUp(*stub, 5)) {
+      ++lookups_;
+    } else {
+      ++failed_lookups_;
+      LetPass(kReadersRest);
+    }
+    LetPass(kReadersRest);
   }
 }
 
-void Traffic::ReadBank(int index, v1::SoftLookup::Stub& stub, std::uint64_t& last_revision) {
+void Traffic::ReadThroughRouter() {
+  const Router& router = group_.router();
+  const std::unique_ptr<v1::SoftLookup::Stub> stub = router.NewStub();
+  std::uint64_t last_revision = 0;
+  int starts = 0;
+  bool was_answered = false;
+  while (!must_stop_) {
+    const std::optional<std::uint64_t> revision = ReadBank("the router", *stub);
+    if (const int now = router.starts(); now != starts) {
+      // A new router has not seen what has passed the one before.
+      starts = now;
+      last_revision = 0;
+    } else if (revision.has_value()) {
+      NoteRevision("the router", *revision, last_revision);
+    }
+    const std::uint64_t expectations = expectations_;
+    const bool is_answered = LookUp(*stub, kRoutedSeconds) || LookUp(*stub, kRoutedSeconds);
+    const bool is_expected = expectations % 2 == 1 && expectations == expectations_;
+    if (is_answered) {
+      ++routed_lookups_;
+    } else {
+      ++failed_routed_lookups_;
+      // A client that had no connection may still wait until it tries again to have one.
+      if (is_expected && was_answered) ++lost_routed_lookups_;
+    }
+    was_answered = is_answered;
+    LetPass(kReadersRest);
+  }
+}
+
+void Traffic::NoteRevision(const std::string& where, std::uint64_t revision,
+                           std::uint64_t& last_revision) {
+  if (revision < last_revision) {
+    NoteViolation(absl::StrCat(where, " shows revision ", revision, " after ", last_revision));
+  }
+  last_revision = revision;
+}
+
+std::optional<std::uint64_t> Traffic::ReadBank(const std::string& where,
+                                               v1::SoftLookup::Stub& stub) {
   grpc::ClientContext context;
   SetDeadline(5, context);
   v1::ReadRowsRequest request;
@@ -177,34 +244,25 @@ void Traffic::ReadBank(int index, v1::SoftLookup::Stub& stub, std::uint64_t& las
     revision = response.revision();
     for (const v1::Row& row : response.rows()) ids.insert(row.id());
   }
-  if (!reader->Finish().ok()) return;
-  if (revision < last_revision) {
-    NoteViolation(
-        absl::StrCat("node ", index, " shows revision ", revision, " after ", last_revision));
-  }
-  last_revision = revision;
+  if (!reader->Finish().ok()) return std::nullopt;
   if (ids.size() != kBankRows || *ids.rbegin() != kBankRows - 1 ||
       std::set(ids.begin(), ids.end()).size() != kBankRows) {
-    NoteViolation(absl::StrCat("node ", index, " shows ", ids.size(),
-                               " rows of the bank at revision ", revision));
+    NoteViolation(
+        absl::StrCat(where, " shows ", ids.size(), " rows of the bank at revision ", revision));
   }
+  return revision;
 }
 
-void Traffic::LookUp(v1::SoftLookup::Stub& stub) {
+bool Traffic::LookUp(v1::SoftLookup::Stub& stub, std::int64_t seconds) {
   v1::LookupRequest request;
   request.set_store(kBank);
   request.mutable_queries()->set_rows(1);
   request.mutable_queries()->set_cols(1);
   request.mutable_queries()->add_values(0);
   grpc::ClientContext context;
-  SetDeadline(5, context);
+  SetDeadline(seconds, context);
   v1::LookupResponse response;
-  if (!stub.Lookup(&context, request, &response).ok()) {
-    ++failed_lookups_;
-    LetPass(10 * kRest);
-    return;
-  }
-  ++lookups_;
+  return stub.Lookup(&context, request, &response).ok();
 }
 
 void Traffic::AwaitResumed() const {
