@@ -408,8 +408,10 @@ void EtcdClient::Call(const Request& request, Start start,
   Prepare(running->context, options_.call_timeout);
   calls_->Add(running->context, at_end);
   running->reader = start(&running->context, request, queue_.ForOneCall());
+  // Once Finish() is called, the event can come and delete `running`.
+  auto* const reader = running->reader.get();
   BeforeEvent(running->tag());
-  running->reader->Finish(&running->response, &running->status, running->tag());
+  reader->Finish(&running->response, &running->status, running->tag());
 }
 
 std::string EtcdClient::trouble() const {
