@@ -165,8 +165,9 @@ class LargeAppendKillTest : public ::testing::Test {
   }
 
  private:
-  // How far the primary is with the append, after it has written so many bytes meanwhile. It writes
-  // the rows to its log to stage them, again to apply them, and both times to a table.
+  // Says how far the primary is with the append. `bytes` is what it has written to files since the
+  // append began. It writes the rows to its log to stage them, again to apply them, and both times
+  // to a table.
   static std::string ProgressAfter(std::uint64_t bytes) {
     if (bytes < kAppendBytes / 64) return "before it wrote anything";
     const std::uint64_t times = bytes / kAppendBytes;

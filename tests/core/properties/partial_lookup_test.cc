@@ -38,7 +38,7 @@ class PartialLookupTest : public ::testing::TestWithParam<std::tuple<StorageType
     shape_ = RandomShape(draw);
     std::int64_t row_count = RowCount(draw);
     if (draw.Chance(0.15)) {
-      // Rows of so many components make blocks of 64 to 256 rows.
+      // A block of such wide rows has 64 to 256 of them.
       shape_.value_dim =
           shape_.num_heads * draw.Int(700 / shape_.num_heads, 1200 / shape_.num_heads);
       row_count = draw.Int(300, 1500);

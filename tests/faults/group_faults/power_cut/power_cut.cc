@@ -168,7 +168,7 @@ void PowerCut::Forget(const std::string& directory) const {
 std::int64_t CutNewestLog(const std::string& directory, std::int64_t bytes) {
   fs::path newest;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    // Numbers of six digits, or more if there are so many.
+    // RocksDB pads the number of a log to six digits. A longer name is a larger number.
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() != ".log") continue;
     const std::string before = newest.filename().string();

@@ -11,7 +11,7 @@
 //   emptied INODE              a file that was opened with O_TRUNC
 //   renamed PATH PATH KEPT     KEPT is where a file is that the other has replaced; - : there was
 //                              none; ! : there was one, and it could not be kept
-//   synced INODE BYTES         so many bytes from the beginning are on the disk
+//   synced INODE BYTES         the first BYTES bytes of the file are on the disk
 //   synced-names OFFSET PATH   a directory has all names on the disk that the journal has before
 //                              this offset
 //
