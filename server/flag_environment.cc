@@ -21,9 +21,12 @@ constexpr absl::string_view kPrefix = "SOFTLOOKUP_";
 
 // Variables, without the prefix, that are of no flag and are often set where a server starts: of
 // the tool, the examples, compose and the tests.
-constexpr std::array<absl::string_view, 10> kOfOthers = {
-    "CONTAINER_MEMORY", "HELP",      "LONG_TESTS", "PYTHON",     "SANITIZED_BIN",
-    "SERVER",           "TEST_SEED", "TLS_CA",     "TOKEN_FILE", "VERSION"};
+constexpr std::array<absl::string_view, 9> kOfOthers = {
+    "CONTAINER_MEMORY", "HELP",   "LONG_TESTS", "PYTHON", "SANITIZED_BIN",
+    "SERVER",           "TLS_CA", "TOKEN_FILE", "VERSION"};
+
+// Further variables of the tests begin with this, after the prefix.
+constexpr absl::string_view kOfTests = "TEST_";
 
 // The variable of `flag`, without the prefix.
 std::string NameOfVariable(absl::string_view flag) {
@@ -86,7 +89,7 @@ std::vector<std::string> UnknownVariables(const CLI::App& app) {
     if (equals == absl::string_view::npos || equals + 1 == variable.size()) continue;
     absl::string_view name = variable.substr(0, equals);
     if (IsOfKubernetes(name, variable.substr(equals + 1))) continue;
-    if (!absl::ConsumePrefix(&name, kPrefix)) continue;
+    if (!absl::ConsumePrefix(&name, kPrefix) || absl::StartsWith(name, kOfTests)) continue;
     if (std::find(known.begin(), known.end(), name) == known.end()) unknown.emplace_back(name);
   }
   std::sort(unknown.begin(), unknown.end());

@@ -3,9 +3,9 @@
 // what was refused is not, and the replicas stay equal.
 //
 // In the environment,
-// SOFTLOOKUP_GROUP_FAULT_SECONDS sets how long faults of all kinds go on,
-// SOFTLOOKUP_GROUP_FAULT_KIND leaves only the kinds whose names have this text,
-// SOFTLOOKUP_GROUP_SUSPENSIONS sets how often a process is suspended, and
+// SOFTLOOKUP_TEST_FAULT_SECONDS sets how long faults of all kinds go on,
+// SOFTLOOKUP_TEST_FAULT_KIND leaves only the kinds whose names have this text,
+// SOFTLOOKUP_TEST_SUSPENSIONS sets how often a process is suspended, and
 // SOFTLOOKUP_TEST_SEED sets what is drawn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ int NumberOr(const char* variable, int otherwise) {
 // The kinds that the environment asks for, or those for a run of `time`.
 std::vector<FaultKind> FaultsFor(absl::Duration time) {
   std::vector<FaultKind> kinds = AllFaults();
-  const char* const text = std::getenv("SOFTLOOKUP_GROUP_FAULT_KIND");
+  const char* const text = std::getenv("SOFTLOOKUP_TEST_FAULT_KIND");
   std::erase_if(kinds, [&](const FaultKind& kind) {
     if (text == nullptr) return kind.is_long && time < kLongRun;
     return std::string(kind.name).find(text) == std::string::npos;
@@ -137,13 +137,13 @@ class GroupFaultsTest : public ::testing::Test {
 };
 
 TEST_F(GroupFaultsTest, WhatWasAcknowledgedIsThereOnceAndReplicasAreEqual) {
-  const absl::Duration time = absl::Seconds(NumberOr("SOFTLOOKUP_GROUP_FAULT_SECONDS", 40));
+  const absl::Duration time = absl::Seconds(NumberOr("SOFTLOOKUP_TEST_FAULT_SECONDS", 40));
   RunFaults(FaultsFor(time), time, /*count=*/4);
 }
 
 TEST_F(GroupFaultsTest, ProcessesThatAreSuspendedLoseNothing) {
   RunFaults(SuspensionFaults(), absl::ZeroDuration(),
-            /*count=*/NumberOr("SOFTLOOKUP_GROUP_SUSPENSIONS", 2));
+            /*count=*/NumberOr("SOFTLOOKUP_TEST_SUSPENSIONS", 2));
 }
 
 }  // namespace

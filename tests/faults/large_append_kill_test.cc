@@ -3,7 +3,7 @@
 // acknowledged, it is there. Sent again under its sequence, it is there once.
 //
 // In the environment,
-// SOFTLOOKUP_APPEND_KILLS sets how often a node is killed, and
+// SOFTLOOKUP_TEST_APPEND_KILLS sets how often a node is killed, and
 // SOFTLOOKUP_TEST_SEED sets what is drawn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ constexpr std::uint64_t kAppendBytes = kRows * kRowBytes;
 constexpr std::int64_t kCallSeconds = 120;
 
 int Kills() {
-  const char* const number = std::getenv("SOFTLOOKUP_APPEND_KILLS");
+  const char* const number = std::getenv("SOFTLOOKUP_TEST_APPEND_KILLS");
   return number == nullptr ? Cycles(2, 100) : std::atoi(number);
 }
 

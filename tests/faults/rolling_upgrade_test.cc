@@ -2,8 +2,8 @@
 // another, while clients of nodes and of routers write and look up all the time. No call fails that
 // is made again once, and nothing that was acknowledged is lost.
 //
-// In the environment, SOFTLOOKUP_LAST_VERSION_SERVER is the path of the server to begin with, such
-// as that of the last version. Default: this build's.
+// In the environment, SOFTLOOKUP_TEST_LAST_VERSION_SERVER is the path of the server to begin with,
+// such as that of the last version. Default: this build's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ namespace {
 constexpr char kStore[] = "s";
 
 std::string LastVersionServer() {
-  const char* const path = std::getenv("SOFTLOOKUP_LAST_VERSION_SERVER");
+  const char* const path = std::getenv("SOFTLOOKUP_TEST_LAST_VERSION_SERVER");
   return path == nullptr ? ServerBinary() : path;
 }
 

@@ -84,7 +84,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags, const std::s
   const bool is_of_cluster = std::ranges::any_of(flags, [](const std::string& flag) {
     return flag.rfind("--cluster", 0) == 0 || flag.rfind("--router", 0) == 0;
   });
-  if (std::getenv("SOFTLOOKUP_TESTS_THROUGH_ROUTER") == nullptr || is_of_cluster) {
+  if (std::getenv("SOFTLOOKUP_TEST_THROUGH_ROUTER") == nullptr || is_of_cluster) {
     Start(flags, log);
     return;
   }

@@ -11,7 +11,7 @@ namespace softlookup::testing {
 
 // The real server binary on free ports of the loopback interface. Killed when the object goes.
 //
-// If the environment variable SOFTLOOKUP_TESTS_THROUGH_ROUTER is set, a server that is no node
+// If the environment variable SOFTLOOKUP_TEST_THROUGH_ROUTER is set, a server that is no node
 // becomes a router in front of one that is: the only node of a cluster with a real etcd. All flags
 // are for both, except those of directories, which are the node's. Servers on one directory share
 // the etcd. pid() is the router's.
