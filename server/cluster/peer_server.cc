@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -114,8 +115,10 @@ class PeerServer::Service final : public cluster::v1::PeerService::Service {
   absl::StatusOr<SharedLimit::Share> TakeEntryBytes(std::uint64_t size);
   // Reads the header of a Stage, and returns the entry without its bytes.
   absl::StatusOr<Entry> ReadHeader(const cluster::v1::StageHeader& header) const;
-  // Sends the file `name` of `copy`.
+  // Sends the file `name` of `copy`, without what the caller has of it. `kept` is what it has of a
+  // file of this name, or null.
   absl::Status SendFile(const SeedCopy& copy, const std::string& name,
+                        const cluster::v1::KeptFile* kept,
                         grpc::ServerWriter<cluster::v1::SeedResponse>& writer) const;
 
   const ReplicaName name_;
@@ -192,8 +195,12 @@ absl::Status PeerServer::Service::Seed(const grpc::ServerContext& context,
   const SeedCopy copy(scratch_directory_);
   SOFTLOOKUP_RETURN_IF_ERROR(requests_.CopyRecordsTo(copy.directory()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::string> names, copy.FileNames());
+  absl::flat_hash_map<absl::string_view, const cluster::v1::KeptFile*> kept;
+  for (const cluster::v1::KeptFile& file : request.kept()) kept[file.name()] = &file;
   for (const std::string& name : names) {
-    SOFTLOOKUP_RETURN_IF_ERROR(SendFile(copy, name, writer));
+    const auto it = kept.find(name);
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        SendFile(copy, name, it == kept.end() ? nullptr : it->second, writer));
   }
   cluster::v1::SeedResponse response;
   response.set_file_count(names.size());
@@ -201,24 +208,35 @@ absl::Status PeerServer::Service::Seed(const grpc::ServerContext& context,
 }
 
 absl::Status PeerServer::Service::SendFile(
-    const SeedCopy& copy, const std::string& name,
+    const SeedCopy& copy, const std::string& name, const cluster::v1::KeptFile* kept,
     grpc::ServerWriter<cluster::v1::SeedResponse>& writer) const {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::uint64_t size, copy.SizeOf(name));
   Sha256Stream sha256;
+  std::uint64_t kept_size = 0;
+  if (kept != nullptr && kept->size() <= size) {
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        copy.ReadFile(name, 0, kept->size(), [&sha256](absl::string_view chunk) {
+          sha256.Add(chunk);
+          return absl::OkStatus();
+        }));
+    if (sha256.Digest() == kept->sha256()) {
+      kept_size = kept->size();
+    } else {
+      sha256 = Sha256Stream();
+    }
+  }
   cluster::v1::SeedResponse response;
   const auto send = [&] { return writer.Write(response) ? absl::OkStatus() : CallCancelled(); };
-  SOFTLOOKUP_RETURN_IF_ERROR(copy.ReadFile(
-      name,
-      [&](std::uint64_t size) {
-        response.mutable_file()->set_name(name);
-        response.mutable_file()->set_size(size);
-        return send();
-      },
-      [&](absl::string_view chunk) {
-        sha256.Add(chunk);
-        response.set_chunk(chunk.data(), chunk.size());
-        return send();
-      }));
-  response.set_sha256(sha256.Take());
+  response.mutable_file()->set_name(name);
+  response.mutable_file()->set_size(size);
+  response.mutable_file()->set_kept_size(kept_size);
+  SOFTLOOKUP_RETURN_IF_ERROR(send());
+  SOFTLOOKUP_RETURN_IF_ERROR(copy.ReadFile(name, kept_size, size, [&](absl::string_view chunk) {
+    sha256.Add(chunk);
+    response.set_chunk(chunk.data(), chunk.size());
+    return send();
+  }));
+  response.set_sha256(sha256.Digest());
   return send();
 }
 

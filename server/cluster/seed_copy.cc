@@ -77,26 +77,30 @@ absl::StatusOr<std::vector<std::string>> SeedCopy::FileNames() const {
   return names;
 }
 
-absl::Status SeedCopy::ReadFile(const std::string& name,
-                                absl::FunctionRef<absl::Status(std::uint64_t)> begin,
+absl::StatusOr<std::uint64_t> SeedCopy::SizeOf(const std::string& name) const {
+  const std::string path = absl::StrCat(directory_, "/", name);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return CopyFileError("read", path, error.value());
+  return size;
+}
+
+absl::Status SeedCopy::ReadFile(const std::string& name, std::uint64_t begin, std::uint64_t end,
                                 absl::FunctionRef<absl::Status(absl::string_view)> visit) const {
   const std::string path = absl::StrCat(directory_, "/", name);
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return CopyFileError("open", path, errno);
-  struct stat status;
-  if (fstat(file.get(), &status) != 0) return CopyFileError("read", path, errno);
-  std::uint64_t left = static_cast<std::uint64_t>(status.st_size);
-  SOFTLOOKUP_RETURN_IF_ERROR(begin(left));
-  std::string buffer(std::min<std::uint64_t>(left, kPeerChunkBytesMax), '\0');
-  while (left > 0) {
+  std::string buffer(std::min<std::uint64_t>(end - begin, kPeerChunkBytesMax), '\0');
+  while (begin < end) {
     const ssize_t count =
-        read(file.get(), buffer.data(), std::min<std::uint64_t>(left, buffer.size()));
+        pread(file.get(), buffer.data(), std::min<std::uint64_t>(end - begin, buffer.size()),
+              static_cast<off_t>(begin));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return CopyFileError("read", path, errno);
     if (count == 0) return absl::DataLossError(absl::StrCat(path, " has become shorter"));
     SOFTLOOKUP_RETURN_IF_ERROR(
         visit(absl::string_view(buffer.data(), static_cast<std::size_t>(count))));
-    left -= static_cast<std::uint64_t>(count);
+    begin += static_cast<std::uint64_t>(count);
   }
   return absl::OkStatus();
 }

@@ -28,11 +28,11 @@ class SeedCopy {
   const std::string& directory() const { return directory_; }
   // Returns the names of the files in the directory, in order. INTERNAL if it has anything else.
   absl::StatusOr<std::vector<std::string>> FileNames() const;
-  // Calls begin(size), then visit(chunk) for all bytes of the file, in pieces of at most
-  // kPeerChunkBytesMax. Stops at the first error that one of them returns, and returns it.
-  // DATA_LOSS if the file becomes shorter meanwhile.
-  absl::Status ReadFile(const std::string& name,
-                        absl::FunctionRef<absl::Status(std::uint64_t)> begin,
+  absl::StatusOr<std::uint64_t> SizeOf(const std::string& name) const;
+  // Calls visit(chunk) for the bytes [begin, end) of the file, in pieces of at most
+  // kPeerChunkBytesMax. Stops at the first error that visit() returns, and returns it. DATA_LOSS if
+  // the file is shorter.
+  absl::Status ReadFile(const std::string& name, std::uint64_t begin, std::uint64_t end,
                         absl::FunctionRef<absl::Status(absl::string_view)> visit) const;
 
  private:

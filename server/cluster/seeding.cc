@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -32,8 +33,8 @@ namespace fs = std::filesystem;
 
 // How often should_stop() is asked while nothing else happens.
 constexpr absl::Duration kAskInterval = absl::Milliseconds(100);
-// The rest after an attempt doubles from the one to the other. Each attempt has the primary copy
-// its records.
+// The rest after attempts that have brought nothing doubles from the one to the other. Each attempt
+// has the primary copy its records.
 constexpr absl::Duration kRestMin = absl::Milliseconds(200);
 constexpr absl::Duration kRestMax = absl::Seconds(30);
 constexpr absl::Duration kWaitingLineInterval = absl::Seconds(5);
@@ -124,8 +125,19 @@ class SeededDirectory {
     SOFTLOOKUP_RETURN_IF_ERROR(Remove(data_ / kSeedAgain));
     return SyncDirectory(data_);
   }
-  // Removes what an attempt has left.
+  // Removes what attempts have left.
   absl::Status Clear() const { return Remove(incoming_); }
+  // The bytes of what attempts have left, as far as they can be counted.
+  std::uint64_t IncomingBytes() const {
+    std::uint64_t bytes = 0;
+    std::error_code error;
+    for (fs::directory_iterator it(incoming_, error), end; !error && it != end;
+         it.increment(error)) {
+      const std::uintmax_t size = it->file_size(error);
+      if (!error) bytes += size;
+    }
+    return bytes;
+  }
   // All files of the seed are there, and on the disk.
   absl::Status SetComplete() const {
     SOFTLOOKUP_RETURN_IF_ERROR(Remove(incoming_ / kLockName));
@@ -182,7 +194,6 @@ absl::Status FetchAndAdopt(const SeededDirectory& directory, const ReplicaName& 
                            const std::function<bool()>& should_stop) {
   spdlog::info("copies the records of its group from node {} at {}", source.node, source.address);
   const absl::Time begin = absl::Now();
-  SOFTLOOKUP_RETURN_IF_ERROR(directory.Clear());
   const std::string incoming = directory.incoming().string();
   const absl::Status fetched = FetchSeed(source.address, peers, source.node, incoming, should_stop);
   if (!fetched.ok()) {
@@ -190,7 +201,11 @@ absl::Status FetchAndAdopt(const SeededDirectory& directory, const ReplicaName& 
     return absl::UnavailableError(
         absl::StrCat("node ", source.node, " at ", source.address, ": ", fetched.message()));
   }
-  SOFTLOOKUP_RETURN_IF_ERROR(AdoptSeed(name, incoming));
+  const absl::Status adopted = AdoptSeed(name, incoming);
+  if (!adopted.ok()) {
+    directory.Clear().IgnoreError();  // The caller gets the first error.
+    return adopted;
+  }
   SOFTLOOKUP_RETURN_IF_ERROR(directory.SetComplete());
   spdlog::info("has the records of its group, after {:.1f} s",
                absl::ToDoubleSeconds(absl::Now() - begin));
@@ -216,20 +231,21 @@ absl::Status SeedIfNew(const std::string& data_directory, const ReplicaName& nam
   SOFTLOOKUP_ASSIGN_OR_RETURN(const SeededDirectory directory,
                               SeededDirectory::Open(data_directory));
   SOFTLOOKUP_RETURN_IF_ERROR(directory.Install());
-  SOFTLOOKUP_RETURN_IF_ERROR(directory.Clear());
   SOFTLOOKUP_ASSIGN_OR_RETURN(const bool is_new, directory.IsNew());
-  if (!is_new && !directory.must_seed_again()) return absl::OkStatus();
+  if (!is_new && !directory.must_seed_again()) return directory.Clear();
   absl::Time next_line = absl::Now() + kWaitingLineInterval;
   for (absl::Duration rest = kRestMin;; rest = std::min(2 * rest, kRestMax)) {
     const absl::StatusOr<std::optional<SeedSource>> source =
         FindSeedSource(name, may_found, thread);
     absl::Status status = source.status();
     if (source.ok()) {
-      if (!source->has_value()) return absl::OkStatus();
+      if (!source->has_value()) return directory.Clear();
       // The group has all that these records have.
       if (directory.must_seed_again()) SOFTLOOKUP_RETURN_IF_ERROR(directory.RemoveRecords());
+      const std::uint64_t bytes_before = directory.IncomingBytes();
       status = FetchAndAdopt(directory, name, peers, **source, should_stop);
       if (status.ok()) return directory.Install();
+      if (directory.IncomingBytes() > bytes_before) rest = kRestMin;
     } else {
       rest = kRestMin;  // Nothing was copied.
     }

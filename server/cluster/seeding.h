@@ -12,7 +12,7 @@ namespace softlookup::server {
 
 // If the data directory has no records, or SeedAgain() was called for it, and the group of the
 // replica `name` has some, copies the primary's records into it. Waits for etcd and for the
-// primary. A copy that was cut short is begun anew, or finished if all its files had arrived. If
+// primary. A copy that was cut short goes on where it ended, also in a later process. If
 // not `may_found`, also waits until the group is founded and has this node.
 //
 // CANCELLED soon after should_stop() returns true. FAILED_PRECONDITION if `may_found` and etcd does

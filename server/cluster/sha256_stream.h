@@ -16,11 +16,11 @@ class Sha256Stream {
   Sha256Stream();
 
   void Add(absl::string_view bytes);
-  // Returns the SHA-256 of all bytes, as 64 digits of [0-9a-f]. Call this once, at the end.
-  std::string Take();
+  // Returns the SHA-256 of the bytes so far, as 64 digits of [0-9a-f].
+  std::string Digest() const;
 
  private:
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
 }  // namespace softlookup::server
