@@ -6,6 +6,7 @@ must find. Needs etcd-server.
 """
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import unittest
 import page_terminal
 
 SECONDS = 240  # For a whole run, which takes half a minute on an idle machine.
+KILLED_SECONDS = 5  # For the end of a process that was killed. All that the demo starts would live longer.
 
 
 class ClusterDemoTest(unittest.TestCase):
@@ -36,6 +38,12 @@ class ClusterDemoTest(unittest.TestCase):
 
     def expect_nothing_left(self):
         self.assertEqual(os.listdir(self.temporary), [])
+        # What a writer has started is killed with it, and is a child of this process then.
+        for pid in page_terminal.children() - self.before:
+            end = os.pidfd_open(pid)
+            self.addCleanup(os.close, end)
+            if select.select([end], [], [], KILLED_SECONDS)[0]:
+                os.waitpid(pid, 0)
         self.assertEqual(page_terminal.children(), self.before)
 
     def test_it_kills_the_primary_and_finds_every_row(self):
