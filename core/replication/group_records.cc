@@ -50,7 +50,7 @@ class FieldReader {
   std::uint64_t Number(absl::string_view name) {
     const absl::string_view text = Text(name);
     std::uint64_t number = 0;
-    if (!absl::SimpleAtoi(text, &number) || absl::StrCat(number) != text) Bad(name);
+    if (!absl::SimpleAtoi(text, &number) || absl::AlphaNum(number).Piece() != text) Bad(name);
     return number;
   }
   EntryDigest Digest(absl::string_view name) {
@@ -83,9 +83,9 @@ class FieldReader {
  private:
   static constexpr std::size_t kShownBytes = 100;
 
-  const std::string what_;
-  const std::string text_;
-  const std::vector<absl::string_view> fields_;  // In the caller's text.
+  const absl::string_view what_;
+  const absl::string_view text_;
+  const std::vector<absl::string_view> fields_;  // Of `text_`.
   std::size_t next_ = 0;
   std::string bad_;  // Name of the first bad field.
 };
@@ -97,9 +97,10 @@ EntryDigest DigestOf(absl::string_view previous, std::uint64_t epoch, absl::stri
   const std::string begin = absl::StrCat(previous.size(), " ", previous, epoch, " ");
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
+  // EVP_sha256() would be looked up each time.
+  static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SOFTLOOKUP_CHECK(context != nullptr &&
-                   EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
+  SOFTLOOKUP_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), sha256, nullptr) == 1 &&
                    EVP_DigestUpdate(context.get(), begin.data(), begin.size()) == 1 &&
                    EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
                    EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1)

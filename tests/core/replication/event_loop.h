@@ -1,10 +1,12 @@
 #ifndef SOFTLOOKUP_TESTS_CORE_REPLICATION_EVENT_LOOP_H_
 #define SOFTLOOKUP_TESTS_CORE_REPLICATION_EVENT_LOOP_H_
 
+#include <algorithm>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
@@ -24,14 +26,17 @@ class EventLoop final : public Clock {
   void AwaitUntil(absl::Mutex&, const absl::Condition&, absl::Time) const override {}
 
   void After(absl::Duration delay, absl::AnyInvocable<void()> event) {
-    events_.emplace(std::pair(now_ + delay, count_++), std::move(event));
+    events_.push_back(std::make_unique<Event>(now_ + delay, count_++, std::move(event)));
+    std::ranges::push_heap(events_, Event::IsLater);
   }
   // Runs all events up to `end`.
   void RunUntil(absl::Time end) {
-    while (!events_.empty() && events_.begin()->first.first <= end) {
-      auto node = events_.extract(events_.begin());
-      now_ = node.key().first;
-      node.mapped()();
+    while (!events_.empty() && events_.front()->time <= end) {
+      std::ranges::pop_heap(events_, Event::IsLater);
+      const std::unique_ptr<Event> event = std::move(events_.back());
+      events_.pop_back();
+      now_ = event->time;
+      event->act();
     }
     now_ = end;
   }
@@ -46,13 +51,25 @@ class EventLoop final : public Clock {
   }
 
  private:
+  struct Event {
+    Event(absl::Time at, std::uint64_t event_number, absl::AnyInvocable<void()> what)
+        : time(at), number(event_number), act(std::move(what)) {}
+    static bool IsLater(const std::unique_ptr<Event>& a, const std::unique_ptr<Event>& b) {
+      return a->time != b->time ? a->time > b->time : a->number > b->number;
+    }
+
+    const absl::Time time;
+    const std::uint64_t number;  // Events of one time happen in the order of their numbers.
+    absl::AnyInvocable<void()> act;
+  };
+
   // In [0, 1). The distributions of the standard library differ from one library to another.
   double Uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
 
   std::mt19937_64 random_;
   absl::Time now_ = absl::UnixEpoch();
-  std::uint64_t count_ = 0;  // Events of one time happen in the order in which they were added.
-  std::map<std::pair<absl::Time, std::uint64_t>, absl::AnyInvocable<void()>> events_;
+  std::uint64_t count_ = 0;                     // Of events that were added.
+  std::vector<std::unique_ptr<Event>> events_;  // A heap; the next one is at the front.
 };
 
 }  // namespace softlookup::testing

@@ -8,22 +8,17 @@
 namespace softlookup::testing {
 namespace {
 
-constexpr std::size_t kStatesKept = 8;
+constexpr std::int64_t kOldStates = 8;  // That calls which only read may be shown.
 
 absl::Status NoAnswer() { return absl::UnavailableError("etcd does not answer"); }
 
 }  // namespace
 
-std::optional<std::string> SimulatedEtcd::Value(const std::string& key) const {
-  const auto found = keys_.find(key);
-  return found == keys_.end() ? std::nullopt : std::optional(found->second.value);
-}
-
 absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
   EndOldLeases();
-  if (txn.puts.empty()) return Read(txn, Shown());
+  if (txn.puts.empty()) return Read(txn, ShownState());
   const bool succeeded = std::ranges::all_of(txn.compares, [&](const EtcdCompare& compare) {
-    return Value(compare.key) == compare.value;
+    return ValueIn(state_, compare.key) == compare.value;
   });
   if (succeeded) {
     for (const EtcdPut& put : txn.puts) {
@@ -31,34 +26,60 @@ absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
         return absl::NotFoundError("requested lease not found");
       }
     }
-    before_.push_back(keys_);
-    if (before_.size() > kStatesKept) before_.pop_front();
-    for (const EtcdPut& put : txn.puts) keys_[put.key] = {.value = put.value, .lease = put.lease};
+    ++state_;
+    for (const EtcdPut& put : txn.puts) Set(put.key, put.value, put.lease);
     on_change_();
   }
-  EtcdTxnResult result = Read(txn, keys_);
+  EtcdTxnResult result = Read(txn, state_);
   result.succeeded = succeeded;
   return result;
 }
 
-const SimulatedEtcd::Keys& SimulatedEtcd::Shown() {
-  const bool is_old = !before_.empty() && loop_.Happens(faults.old_read);
-  return is_old ? before_[loop_.Below(std::ssize(before_))] : keys_;
+std::int64_t SimulatedEtcd::ShownState() {
+  const std::int64_t old_states = std::min(state_, kOldStates);
+  const bool is_old = old_states > 0 && loop_.Happens(faults.old_read);
+  return is_old ? state_ - old_states + loop_.Below(old_states) : state_;
 }
 
-EtcdTxnResult SimulatedEtcd::Read(const EtcdTxn& txn, const Keys& keys) {
-  EtcdTxnResult result{.succeeded = true};
-  for (const std::string& key : txn.reads) {
-    const auto found = keys.find(key);
-    result.values.push_back(found == keys.end() ? std::nullopt
-                                                : std::optional(found->second.value));
+const std::optional<std::string>& SimulatedEtcd::ValueIn(std::int64_t state,
+                                                         const std::string& key) const {
+  static const std::vector<Version> kNone;
+  const auto found = keys_.find(key);
+  return ValueIn(state, found == keys_.end() ? kNone : found->second);
+}
+
+const std::optional<std::string>& SimulatedEtcd::ValueIn(std::int64_t state,
+                                                         const std::vector<Version>& versions) {
+  static const std::optional<std::string> kAbsent;
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    if (version->state <= state) return version->value;
   }
+  return kAbsent;
+}
+
+EtcdTxnResult SimulatedEtcd::Read(const EtcdTxn& txn, std::int64_t state) const {
+  EtcdTxnResult result{.succeeded = true};
+  result.values.reserve(txn.reads.size());
+  for (const std::string& key : txn.reads) result.values.push_back(ValueIn(state, key));
   return result;
+}
+
+void SimulatedEtcd::Set(const std::string& key, std::optional<std::string> value,
+                        std::int64_t lease) {
+  std::vector<Version>& versions = keys_[key];
+  if (!versions.empty() && versions.back().state == state_) versions.pop_back();
+  versions.push_back({.state = state_, .value = std::move(value), .lease = lease});
+  // The second one already was there in the oldest state that may be shown.
+  while (versions.size() > 1 && versions[1].state <= state_ - kOldStates) {
+    versions.erase(versions.begin());
+  }
 }
 
 void SimulatedEtcd::EndLease(std::int64_t lease) {
   if (leases_.erase(lease) == 0) return;
-  std::erase_if(keys_, [lease](const auto& key) { return key.second.lease == lease; });
+  for (const auto& [key, versions] : keys_) {
+    if (versions.back().lease == lease) Set(key, std::nullopt, /*lease=*/0);
+  }
 }
 
 void SimulatedEtcd::EndOldLeases() {
@@ -113,10 +134,12 @@ void SimulatedEtcdClient::List(std::string begin, std::string end,
       [etcd = &etcd_, begin = std::move(begin),
        end = std::move(end)]() -> absl::StatusOr<std::vector<EtcdKeyValue>> {
         etcd->EndOldLeases();
-        const SimulatedEtcd::Keys& keys = etcd->Shown();
+        const std::int64_t state = etcd->ShownState();
         std::vector<EtcdKeyValue> listed;
+        const auto& keys = etcd->keys_;
         for (auto key = keys.lower_bound(begin); key != keys.end() && key->first < end; ++key) {
-          listed.push_back({.key = key->first, .value = key->second.value});
+          const std::optional<std::string>& value = SimulatedEtcd::ValueIn(state, key->second);
+          if (value.has_value()) listed.push_back({.key = key->first, .value = *value});
         }
         if (listed.size() > Etcd::kListedKeysMax) {
           return absl::ResourceExhaustedError("too many keys");

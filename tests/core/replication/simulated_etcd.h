@@ -2,10 +2,11 @@
 #define SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_ETCD_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "softlookup/etcd.h"
 #include "tests/core/replication/event_loop.h"
@@ -34,31 +35,36 @@ class SimulatedEtcd {
   bool is_away = false;  // Loses all requests.
 
   // Returns the value of a key, as it is now.
-  std::optional<std::string> Value(const std::string& key) const;
-  void Put(const std::string& key, const std::string& value) { keys_[key] = {.value = value}; }
+  std::optional<std::string> Value(const std::string& key) const { return ValueIn(state_, key); }
+  void Put(const std::string& key, const std::string& value) { Set(key, value, /*lease=*/0); }
 
  private:
   friend class SimulatedEtcdClient;
 
-  struct Key {
-    std::string value;
+  // What a key has been since a state.
+  struct Version {
+    std::int64_t state = 0;
+    std::optional<std::string> value;  // nullopt: absent.
     std::int64_t lease = 0;
   };
-  using Keys = std::map<std::string, Key>;
 
   // Makes a transaction. An error if it names a lease that has ended.
   absl::StatusOr<EtcdTxnResult> Make(const EtcdTxn& txn);
-  static EtcdTxnResult Read(const EtcdTxn& txn, const Keys& keys);
-  // Returns the keys that a call which only reads is shown: these, or older ones.
-  const Keys& Shown();
+  // Returns the state that a call which only reads is shown: this one, or an older one.
+  std::int64_t ShownState();
+  const std::optional<std::string>& ValueIn(std::int64_t state, const std::string& key) const;
+  static const std::optional<std::string>& ValueIn(std::int64_t state,
+                                                   const std::vector<Version>& versions);
+  EtcdTxnResult Read(const EtcdTxn& txn, std::int64_t state) const;
+  void Set(const std::string& key, std::optional<std::string> value, std::int64_t lease);
   void EndLease(std::int64_t lease);
   void EndOldLeases();
 
   EventLoop& loop_;
   const std::function<void()> on_change_;
-  Keys keys_;
-  std::deque<Keys> before_;  // The last states of `keys_`, the newest at the back.
-  std::map<std::int64_t, absl::Time> leases_;  // The end of each.
+  std::int64_t state_ = 0;                            // How many transactions have put something.
+  std::map<std::string, std::vector<Version>> keys_;  // The newest at the back.
+  std::map<std::int64_t, absl::Time> leases_;         // The end of each.
   std::int64_t last_lease_ = 0;
 };
 

@@ -2,8 +2,11 @@
 #define SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATION_H_
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
+
+#include "softlookup/peers.h"
 
 namespace softlookup::testing {
 
@@ -18,13 +21,19 @@ struct HistoryReport {
   std::int64_t crashes = 0;
   std::int64_t config_changes = 0;
   std::int64_t seeded = 0;  // Replicas that had a gap, and got the records of another.
-};
+  EntryDigest last_entry;   // Covers all entries, so two histories hardly have the same.
 
-// Runs a group of three replicas, two copies, a simulated etcd, network, disks and clock for some
-// minutes of simulated time on this thread, and checks the invariants of docs/decisions/0026.
-// Messages are lost, doubled, late and reordered; etcd loses answers after it has made a
-// transaction, makes transactions late, ends leases early and late, and gives old reads; replicas
-// crash, lose what was not synced, and are cut off. The same seed gives the same history.
+  bool operator==(const HistoryReport&) const = default;
+  // Adds the numbers and violations of another history.
+  void Add(const HistoryReport& other);
+};
+std::ostream& operator<<(std::ostream& out, const HistoryReport& report);
+
+// Runs a group of three replicas, two copies, a simulated etcd, network, disks and clock for a
+// minute or some of simulated time on this thread, and checks the invariants of
+// docs/decisions/0026. Messages are lost, doubled, late and reordered; etcd loses answers after it
+// has made a transaction, makes transactions late, ends leases early and late, and gives old reads;
+// replicas crash, lose what was not synced, and are cut off. The same seed gives the same history.
 HistoryReport RunHistory(std::uint64_t seed);
 
 }  // namespace softlookup::testing
