@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -17,6 +15,7 @@
 #include "core/replication/replica.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/simulated_etcd.h"
+#include "tests/core/replication/simulated_network.h"
 #include "tests/core/replication/simulated_store.h"
 
 namespace softlookup::testing {
@@ -24,7 +23,6 @@ namespace {
 
 constexpr int kNodes = 4;  // Three of them are replicas at a time.
 constexpr std::uint64_t kCopies = 2;
-constexpr std::uint64_t kSlots = 8;  // Few, so that they are overwritten in a short history.
 // Once all was healed and nobody proposes any more, what was proposed must be decided within this
 // time,
 constexpr absl::Duration kDecidedTime = absl::Minutes(5);
@@ -34,10 +32,11 @@ constexpr absl::Duration kQuietTime = absl::Seconds(30);  // and then all have i
 // after something went wrong, so short histories find nearly all mutants (simulation_mutants.py) in
 // less CPU time than long ones. One in 16 is long, for what needs many entries or comes late.
 struct Course {
-  absl::Duration faulty;  // While things go wrong.
-  absl::Duration healed;  // Then nothing does.
-  double pace = 1;        // How often something goes wrong, relative to a long history.
-  bool is_long = false;   // Goes on for a while once all replicas have all entries.
+  absl::Duration faulty;    // While things go wrong.
+  absl::Duration healed;    // Then nothing does.
+  double pace = 1;          // How often something goes wrong, relative to a long history.
+  bool is_long = false;     // Goes on for a while once all replicas have all entries.
+  std::uint64_t slots = 8;  // Few, so that they are overwritten in a short history.
 };
 
 Course DrawCourse(EventLoop& loop) {
@@ -46,7 +45,8 @@ Course DrawCourse(EventLoop& loop) {
   }
   return {.faulty = loop.Between(absl::Seconds(10), absl::Seconds(30)),
           .healed = loop.Between(absl::Seconds(5), absl::Seconds(15)),
-          .pace = 3};
+          .pace = 3,
+          .slots = loop.Happens(0.5) ? 4U : 8U};
 }
 
 std::string NodeName(int node) { return std::string(1, static_cast<char>('a' + node)); }
@@ -58,12 +58,10 @@ class World {
   HistoryReport Run();
 
  private:
-  class Network;
-
   // A process of a node. It is gone after a crash.
   struct Process {
     std::unique_ptr<SimulatedEtcdClient> etcd;
-    std::unique_ptr<Network> network;
+    std::unique_ptr<SimulatedPeers> peers;
     std::unique_ptr<Replica> replica;
   };
 
@@ -76,10 +74,6 @@ class World {
 
   void Violation(std::string what) {
     if (report_.violations.size() < 10) report_.violations.push_back(std::move(what));
-  }
-  // Sometimes changes a byte, as a network does that checks nothing.
-  void Spoil(std::string& bytes) {
-    if (disturbed_ && loop_.Happens(0.02)) bytes[0] ^= 1;
   }
   void Start(int node);
   // Where the process of a node listens, which no other process does.
@@ -110,12 +104,12 @@ class World {
   EventLoop loop_;
   const Course course_;
   HistoryReport report_;
-  const GroupKeys keys_{"c", "g", kSlots};
+  const GroupKeys keys_{"c", "g", course_.slots};
   SimulatedEtcd etcd_;
   std::array<std::unique_ptr<SimulatedStore>, kNodes> stores_;
   std::array<Process, kNodes> processes_;
   std::array<int, kNodes> incarnations_{};
-  std::array<bool, kNodes> is_cut_{};  // From the other replicas.
+  SimulatedNetwork network_{loop_, [this](int node) { return processes_[node].replica.get(); }};
   bool disturbed_ = true;
   bool is_quiet_ = false;
   std::uint64_t nonces_ = 0;
@@ -126,84 +120,6 @@ class World {
   std::map<std::string, Proposal> proposals_;    // By their bytes.
   std::unique_ptr<SimulatedEtcdClient> change_etcd_;
   std::unique_ptr<ConfigChange> change_;  // The last one.
-};
-
-// What one process uses of the network.
-class World::Network final : public Peers {
- public:
-  Network(World& world, int node) : world_(world), node_(node) {}
-
-  void Stage(const std::string& node, const Entry& entry,
-             absl::AnyInvocable<void(absl::Status)> done) override {
-    Entry sent = entry;
-    world_.Spoil(sent.bytes);
-    Call<absl::Status>(
-        node, [sent = std::move(sent)](Replica& replica) { return replica.OnStage(sent); },
-        std::move(done), world_.disturbed_ && world_.loop_.Happens(0.05) ? 2 : 1);
-  }
-  void Fetch(const std::string& node, std::uint64_t sequence, const EntryDigest& digest,
-             absl::AnyInvocable<void(absl::StatusOr<std::string>)> done) override {
-    Call<absl::StatusOr<std::string>>(
-        node,
-        [world = &world_, sequence, digest](Replica& replica) {
-          absl::StatusOr<std::string> bytes = replica.OnFetch(sequence, digest);
-          if (bytes.ok()) world->Spoil(*bytes);
-          return bytes;
-        },
-        std::move(done), 1);
-  }
-
- private:
-  template <typename Result>
-  struct Request {
-    absl::AnyInvocable<Result(Replica&)> act;
-    absl::AnyInvocable<void(Result)> done;  // Null after the first answer.
-    std::weak_ptr<bool> alive;              // Expired: nobody waits for an answer.
-
-    void Answer(Result result) {
-      if (!alive.expired() && done != nullptr) std::exchange(done, nullptr)(std::move(result));
-    }
-  };
-
-  // Has the process of `name` act `times` times, and passes the first result on.
-  template <typename Result>
-  void Call(const std::string& name, absl::AnyInvocable<Result(Replica&)> act,
-            absl::AnyInvocable<void(Result)> done, int times) {
-    const int to = name[0] - 'a';
-    const std::shared_ptr<Request<Result>> request(
-        new Request<Result>{.act = std::move(act), .done = std::move(done), .alive = alive_});
-    const absl::Duration timeout = world_.loop_.Between(absl::Seconds(1), absl::Seconds(3));
-    world_.loop_.After(timeout,
-                       [request] { request->Answer(absl::UnavailableError("no answer")); });
-    for (int i = 0; i < times; ++i) {
-      if (IsLost(to)) continue;
-      // Some messages take longer than their timeout.
-      const bool is_slow = world_.disturbed_ && world_.loop_.Happens(0.05);
-      const absl::Duration delay =
-          world_.loop_.Between(absl::Milliseconds(1), absl::Seconds(is_slow ? 20 : 0.05));
-      world_.loop_.After(delay, [world = &world_, from = node_, to, request] {
-        Process& process = world->processes_[to];
-        if (process.replica == nullptr) return;
-        Result result = request->act(*process.replica);
-        if (world->disturbed_ && (world->is_cut_[from] || world->loop_.Happens(0.03))) return;
-        const bool is_late = world->disturbed_ && world->loop_.Happens(0.1);
-        world->loop_.After(
-            world->loop_.Between(absl::Milliseconds(1), absl::Seconds(is_late ? 3 : 0.05)),
-            [request, result = std::move(result)]() mutable {
-              request->Answer(std::move(result));
-            });
-      });
-    }
-  }
-
-  bool IsLost(int to) const {
-    return world_.is_cut_[node_] || world_.is_cut_[to] ||
-           (world_.disturbed_ && world_.loop_.Happens(0.03));
-  }
-
-  World& world_;
-  const int node_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 World::World(std::uint64_t seed)
@@ -247,12 +163,12 @@ HistoryReport World::Run() {
 void World::Start(int node) {
   Process& process = processes_[node];
   process.etcd = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
-  process.network = std::make_unique<Network>(*this, node);
+  process.peers = std::make_unique<SimulatedPeers>(network_, node);
   stores_[node]->set_ready(true);
   ++incarnations_[node];
   process.replica = std::make_unique<Replica>(
       ReplicaOptions{.node = NodeName(node), .keys = keys_, .address = Address(node)},
-      *process.etcd, *process.network, *stores_[node], loop_,
+      *process.etcd, *process.peers, *stores_[node], loop_,
       [this] { return absl::StrCat(++nonces_); });
   TickEach(node, incarnations_[node]);
 }
@@ -300,7 +216,7 @@ void World::ProposeOften() {
     if (replica == nullptr) continue;
     // Mostly one entry at a time, sometimes more than there are slots.
     std::int64_t entries = loop_.Happens(0.7) ? 1 : 0;
-    if (loop_.Happens(0.02)) entries = 4 * kSlots;
+    if (loop_.Happens(0.02)) entries = static_cast<std::int64_t>(4 * course_.slots);
     for (; entries > 0 && replica->is_primary(); --entries) Propose(node);
     if (loop_.Happens(0.1)) {
       replica->Await([this, node, committed = named_.size()](const absl::Status& status) {
@@ -342,9 +258,9 @@ void World::DisturbOften() {
       }
       break;
     case 2:
-      is_cut_[node] = true;
+      network_.cut_nodes.insert(node);
       loop_.After(loop_.Between(absl::Seconds(1), absl::Seconds(15)),
-                  [=, this] { is_cut_[node] = false; });
+                  [=, this] { network_.cut_nodes.erase(node); });
       break;
     case 3:
       etcd_.is_away = true;
@@ -493,7 +409,8 @@ void World::Heal() {
   disturbed_ = false;
   etcd_.faults = {};
   etcd_.is_away = false;
-  is_cut_ = {};
+  network_.cut_nodes.clear();
+  network_.is_disturbed = false;
   for (int node = 0; node < kNodes; ++node) {
     if (processes_[node].replica == nullptr) Start(node);
   }
@@ -546,27 +463,6 @@ void World::CheckEnd() {
 }
 
 }  // namespace
-
-void HistoryReport::Add(const HistoryReport& other) {
-  violations.insert(violations.end(), other.violations.begin(), other.violations.end());
-  proposed += other.proposed;
-  acknowledged += other.acknowledged;
-  unknown += other.unknown;
-  refused += other.refused;
-  elections += other.elections;
-  crashes += other.crashes;
-  config_changes += other.config_changes;
-  seeded += other.seeded;
-}
-
-std::ostream& operator<<(std::ostream& out, const HistoryReport& report) {
-  out << report.proposed << " proposed, " << report.acknowledged << " acknowledged, "
-      << report.unknown << " unknown, " << report.refused << " refused, " << report.elections
-      << " elections, " << report.crashes << " crashes, " << report.seeded << " seeded, "
-      << report.config_changes << " configurations";
-  for (const std::string& violation : report.violations) out << "\nviolation: " << violation;
-  return out;
-}
 
 HistoryReport RunHistory(std::uint64_t seed) { return World(seed).Run(); }
 
