@@ -171,7 +171,7 @@ void HeadQueries::MergeMemory(std::int64_t head_query, HeadQueryState& begun, do
   if (options.mode == Mode::kLinear && !selects_rows()) {
     // The collector ranks by logit, but the memory's weight is `multiplicity` times its logit. So
     // the memory stays out of the collector, which could drop it.
-    begun.unranked_memory = row;
+    if (shape_.lists_rows()) begun.unranked_memory = row;
     return;
   }
   if (query.top_rows != nullptr) query.top_rows->Add({&row, 1});

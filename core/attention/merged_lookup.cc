@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/answer_writer.h"
@@ -38,6 +41,44 @@ bool IsOrdered(RankBy rank_by, const std::vector<CountedRow>& rows) {
          }) == rows.end();
 }
 
+// Returns true if the lookup attends to a row or memory at `position`, and this range has it.
+bool IsAttended(const PartialLookup& part, std::uint64_t position) {
+  const std::optional<MemoryRow>& memory = part.shape.memory;
+  return part.range.Has(position) &&
+         (part.attended.Has(position) || (memory && memory->position == position));
+}
+
+// Checks the lists of rows, which must have what RankedRows says.
+absl::Status CheckRows(const PartialLookup& part, const RankedRows& rows) {
+  const AnswerShape& shape = part.shape;
+  const bool lists_top = shape.weights == WeightsMode::kTop && !shape.selects_rows();
+  const auto top_weights = static_cast<std::uint64_t>(shape.top_weights);
+  const std::uint64_t best_max = shape.selects_rows() ? shape.selected_max
+                                 : lists_top          ? top_weights
+                                 : shape.lists_rows() ? RowsMax(part)
+                                                      : 0;
+  const std::uint64_t first_max = lists_top && shape.mode != Mode::kLinear ? top_weights : 0;
+  if (rows.best.size() > std::min(best_max, RowsMax(part)) ||
+      rows.first.size() > std::min(first_max, RowsMax(part))) {
+    return Misfit(part,
+                  absl::StrCat("lists of ", rows.best.size(), " and ", rows.first.size(), " rows"));
+  }
+  const auto is_outside = [&](const CountedRow& row) { return !IsAttended(part, row.position); };
+  if (std::ranges::any_of(rows.best, is_outside) || std::ranges::any_of(rows.first, is_outside)) {
+    return Misfit(part, "a row of another range");
+  }
+  if (rows.unranked_memory &&
+      (is_outside(*rows.unranked_memory) || !shape.memory ||
+       rows.unranked_memory->position != shape.memory->position || !shape.lists_rows() ||
+       shape.mode != Mode::kLinear || shape.selects_rows())) {
+    return Misfit(part, "a memory of another range or lookup");
+  }
+  if (!IsOrdered(OrderOfBestRows(shape), rows.best) || !IsOrdered(RankBy::kPosition, rows.first)) {
+    return Misfit(part, "rows out of order");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckAnswer(const PartialLookup& part, const PartialAnswer& answer) {
   const bool has_sum = answer.state.counted_rows > 0;
   const auto components = static_cast<std::size_t>(part.shape.head_value_dim());
@@ -45,20 +86,22 @@ absl::Status CheckAnswer(const PartialLookup& part, const PartialAnswer& answer)
   if (answer.sum.size() != (has_sum ? components : 0)) {
     return Misfit(part, absl::StrCat("a sum of ", answer.sum.size(), " components"));
   }
-  const auto is_outside = [&](const CountedRow& row) { return !part.range.Has(row.position); };
-  if (std::ranges::any_of(answer.rows.best, is_outside) ||
-      std::ranges::any_of(answer.rows.first, is_outside) ||
-      (answer.rows.unranked_memory && is_outside(*answer.rows.unranked_memory))) {
-    return Misfit(part, "a row of another range");
-  }
-  if (!IsOrdered(OrderOfBestRows(part.shape), answer.rows.best) ||
-      !IsOrdered(RankBy::kPosition, answer.rows.first)) {
-    return Misfit(part, "rows out of order");
-  }
   if (answer.state.counted_rows > RowsMax(part)) {
     return Misfit(part, absl::StrCat(answer.state.counted_rows, " rows"));
   }
-  return absl::OkStatus();
+  if (part.shape.mode == Mode::kHard && has_sum && !IsAttended(part, answer.state.max_position)) {
+    return Misfit(part, "a best row of another range");
+  }
+  return CheckRows(part, answer.rows);
+}
+
+// Returns true if `ids` are of rows in `range`, in the order of positions.
+bool AreIdsOf(const PositionRange& range, const std::vector<PositionedId>& ids) {
+  const auto follows = [](const PositionedId& a, const PositionedId& b) {
+    return a.position >= b.position;
+  };
+  return ids.empty() || (range.Has(ids.front().position) && range.Has(ids.back().position) &&
+                         std::ranges::adjacent_find(ids, follows) == ids.end());
 }
 
 absl::Status CheckShape(const PartialLookup& part) {
@@ -86,8 +129,11 @@ absl::Status CheckParts(const std::vector<PartialLookup>& parts) {
   const PartialLookup& first = parts.front();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const PartialLookup& part = parts[i];
-    if (part.revision != first.revision || part.row_count != first.row_count) {
-      return Misfit(part, absl::StrCat("revision ", part.revision, ", not ", first.revision));
+    if (part.revision != first.revision || part.row_count != first.row_count ||
+        part.incarnation != first.incarnation) {
+      return Misfit(part,
+                    absl::StrCat("revision ", part.revision, " of the store ", part.incarnation,
+                                 ", not ", first.revision, " of ", first.incarnation));
     }
     if (part.shape != first.shape || part.attended != first.attended) {
       return Misfit(part, "it answers another lookup");
@@ -100,6 +146,7 @@ absl::Status CheckParts(const std::vector<PartialLookup>& parts) {
     for (const PartialAnswer& answer : part.answers) {
       SOFTLOOKUP_RETURN_IF_ERROR(CheckAnswer(part, answer));
     }
+    if (!AreIdsOf(part.range, part.ids)) return Misfit(part, "ids of another range");
   }
   const bool attends = FirstAttended(first) < first.attended.end;
   if (attends &&
@@ -200,6 +247,10 @@ absl::Status MergedLookup::CheckSums(const std::vector<RowSums>& sums) const {
     if (i >= sums.size() || sums[i].sums.size() != (requests_[i].rows.empty() ? 0 : components)) {
       return absl::InternalError(
           absl::StrCat("The rows from ", ranges_[i].begin, " have no sums that were asked for"));
+    }
+    if (!AreIdsOf(ranges_[i], sums[i].ids)) {
+      return absl::InternalError(
+          absl::StrCat("The rows from ", ranges_[i].begin, " have ids of other rows"));
     }
   }
   return absl::OkStatus();

@@ -11,7 +11,8 @@ namespace softlookup {
 
 // Counts bytes against Limits::ram_bytes_max: the bytes of all stores, and reserved bytes. Appends
 // reserve bytes until they are answered. Lookups and Attends in progress reserve bytes for the best
-// rows that they keep (RankingBudget).
+// rows that they keep (RankingBudget). Older snapshots reserve what they alone hold while they are
+// kept (KeptSnapshots).
 //
 // A write calls Check() for the growth of its store, then Add(). Only one write at a time may call
 // these two, because another Check() in between would not see the growth. Bytes that are reserved

@@ -35,6 +35,7 @@
 #include "core/store/row_selection.h"
 #include "core/store/snapshot_reader.h"
 #include "core/store/store.h"
+#include "softlookup/partial_lookup.h"
 #include "softlookup/tenant.h"
 
 namespace softlookup {
@@ -53,7 +54,7 @@ class EngineOfStores final : public Engine, private LogReplay {
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
               .ranking = {limits_.ranking_bytes_max, stores_.budget}},
         pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()),
-        lookups_(jobs_, scheduler_),
+        lookups_(jobs_, stores_.kept_snapshots, scheduler_),
         scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_jobs_max,
                            .queue = {.queries_max = options.queries_per_pass_max,
                                      .wait_max = options.pass_wait_max}}),
@@ -93,6 +94,10 @@ class EngineOfStores final : public Engine, private LogReplay {
                                                 const CancelToken& cancel) override;
   void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
+  void AnswerPart(LookupRequest request, const LookupPart& part,
+                  std::shared_ptr<CancelToken> cancel, PartCallback callback) override;
+  void SumRowsOfPart(LookupRequest request, const LookupPart& part, RowSumsRequest rows,
+                     std::shared_ptr<CancelToken> cancel, RowSumsCallback callback) override;
   bool asks_for_latest() const override { return log_ != nullptr && log_->is_replicated(); }
   absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) override;
   void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
@@ -114,12 +119,17 @@ class EngineOfStores final : public Engine, private LogReplay {
               absl::AnyInvocable<void(absl::Status)> done) override;
   void OnWritable() override { QueueCompactions(); }
 
-  // Looks up in a store as it is now.
+  bool WaitsForLatest(const LookupRequest& request) const {
+    return request.linearizable && asks_for_latest() && loaded_;
+  }
+  // Runs `then` once the stores have all that was committed before this call.
+  void WhenLatest(LookupReport* report, const std::shared_ptr<CancelToken>& cancel,
+                  absl::AnyInvocable<void(absl::Status)> then);
+  // The next two look up in a store as it is now.
   void LookupNow(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                  LookupCallback callback);
-  // Looks up once the stores have all that was committed before this call.
-  void LookupLatest(LookupRequest request, std::shared_ptr<CancelToken> cancel,
-                    LookupCallback callback);
+  void AnswerPartNow(LookupRequest request, const LookupPart& part,
+                     std::shared_ptr<CancelToken> cancel, PartCallback callback);
   // Lets the auto compactor look at all stores.
   void QueueCompactions();
   // Returns LOADING until Load() has succeeded.
@@ -312,25 +322,44 @@ absl::StatusOr<CompactionResult> EngineOfStores::CompactStore(const CompactionRe
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
-  if (request.linearizable && asks_for_latest() && loaded_) {
-    return LookupLatest(std::move(request), std::move(cancel), std::move(callback));
+  if (!WaitsForLatest(request)) {
+    return LookupNow(std::move(request), std::move(cancel), std::move(callback));
   }
-  LookupNow(std::move(request), std::move(cancel), std::move(callback));
+  LookupReport* const report = request.report;
+  const std::shared_ptr<CancelToken> wait_cancel = cancel;
+  WhenLatest(report, wait_cancel,
+             [this, request = std::move(request), cancel = std::move(cancel),
+              callback = std::move(callback)](const absl::Status& status) mutable {
+               if (!status.ok()) return callback(status);
+               LookupNow(std::move(request), std::move(cancel), std::move(callback));
+             });
 }
 
-void EngineOfStores::LookupLatest(LookupRequest request, std::shared_ptr<CancelToken> cancel,
-                                  LookupCallback callback) {
+void EngineOfStores::AnswerPart(LookupRequest request, const LookupPart& part,
+                                std::shared_ptr<CancelToken> cancel, PartCallback callback) {
+  if (!WaitsForLatest(request)) {
+    return AnswerPartNow(std::move(request), part, std::move(cancel), std::move(callback));
+  }
+  LookupReport* const report = request.report;
   const std::shared_ptr<CancelToken> wait_cancel = cancel;
+  WhenLatest(report, wait_cancel,
+             [this, request = std::move(request), part, cancel = std::move(cancel),
+              callback = std::move(callback)](const absl::Status& status) mutable {
+               if (!status.ok()) return callback(status);
+               AnswerPartNow(std::move(request), part, std::move(cancel), std::move(callback));
+             });
+}
+
+void EngineOfStores::WhenLatest(LookupReport* report, const std::shared_ptr<CancelToken>& cancel,
+                                absl::AnyInvocable<void(absl::Status)> then) {
   // The store may be made only by what the lookup waits for, so it is looked for afterwards.
   const auto waiter = std::make_shared<RevisionWaiter>(
       /*revision=*/0,
-      [this, begin = SteadyNow(), request = std::move(request), cancel = std::move(cancel),
-       callback = std::move(callback)](const absl::Status& status) mutable {
-        if (request.report != nullptr) request.report->revision_wait = SteadyNow() - begin;
-        if (!status.ok()) return callback(status);
-        LookupNow(std::move(request), std::move(cancel), std::move(callback));
+      [report, begin = SteadyNow(), then = std::move(then)](const absl::Status& status) mutable {
+        if (report != nullptr) report->revision_wait = SteadyNow() - begin;
+        then(status);
       });
-  wait_cancel->wait().OnEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
+  cancel->wait().OnEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
   log_->AwaitLatest([this, waiter](const absl::Status& status) {
     if (!status.ok()) return waiter->Finish(status);
     waker_.Post([waiter] { waiter->Finish(absl::OkStatus()); });
@@ -342,6 +371,23 @@ void EngineOfStores::LookupNow(LookupRequest request, std::shared_ptr<CancelToke
   absl::StatusOr<std::shared_ptr<Store>> store = Find("store", request.store);
   if (!store.ok()) return callback(store.status());
   lookups_.Start(std::move(request), *std::move(store), std::move(cancel), std::move(callback));
+}
+
+void EngineOfStores::AnswerPartNow(LookupRequest request, const LookupPart& part,
+                                   std::shared_ptr<CancelToken> cancel, PartCallback callback) {
+  absl::StatusOr<std::shared_ptr<Store>> store = Find("store", request.store);
+  if (!store.ok()) return callback(store.status());
+  lookups_.StartPart(std::move(request), part, *std::move(store), std::move(cancel),
+                     std::move(callback));
+}
+
+void EngineOfStores::SumRowsOfPart(LookupRequest request, const LookupPart& part,
+                                   RowSumsRequest rows, std::shared_ptr<CancelToken> cancel,
+                                   RowSumsCallback callback) {
+  absl::StatusOr<std::shared_ptr<Store>> store = Find("store", request.store);
+  if (!store.ok()) return callback(store.status());
+  lookups_.SumRows(std::move(request), part, std::move(rows), *std::move(store), std::move(cancel),
+                   std::move(callback));
 }
 
 absl::Status EngineOfStores::CheckRoom(absl::string_view store, std::int64_t query_count) {

@@ -144,6 +144,7 @@ class Changes final : public LogBatch {
     if (after.config().name != before->config().name) {
       Rename(store, before->config().name, after.config().name);
     } else {
+      stores_.kept_snapshots.Keep(*store, after);
       store->Publish(*made);
     }
     stores_.totals.AddWrite(
@@ -169,6 +170,7 @@ class Changes final : public LogBatch {
         stores_.table.Find("new_name", new_name);
     stores_.table.Rename(name, new_name, store->HandOver());
     store->Close(StoreNotFound(name));
+    stores_.kept_snapshots.Drop(*store);
     if (!replaced.ok()) return;
     deleted_.erase((*replaced)->number());
     Retire(**replaced, StoreReplaced(new_name), stores_);

@@ -31,7 +31,7 @@ void LookupJob::AddTimes(const JobTimes& times) {
 
 void LookupJob::Refuse(absl::Status status) {
   Report();
-  callback_(std::move(status));
+  callback_(lookup_task_, std::move(status));
 }
 
 void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) {
@@ -42,11 +42,13 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
   // Frees the bytes to rank rows before the callback, because the caller may send another large
   // lookup at once.
   lookup_task_.ReleaseRanking();
-  if (!answer.ok()) return callback_(answer.status());
-  std::uint64_t summed_rows = 0;
-  for (const QueryStats& stats : answer->stats) summed_rows += stats.summed_rows;
-  counters_.summed_rows.fetch_add(summed_rows, std::memory_order_relaxed);
-  callback_(ResultOf(*std::move(answer)));
+  if (answer.ok()) {
+    std::uint64_t summed_rows = 0;
+    for (const QueryStats& stats : answer->stats) summed_rows += stats.summed_rows;
+    for (const PartialAnswer& partial : answer->partials) summed_rows += partial.state.summed_rows;
+    counters_.summed_rows.fetch_add(summed_rows, std::memory_order_relaxed);
+  }
+  callback_(lookup_task_, std::move(answer));
 }
 
 void LookupJob::Report() {
@@ -54,32 +56,6 @@ void LookupJob::Report() {
   report_->queue_wait = absl::FromChrono(times_.queue);
   report_->compute = absl::FromChrono(times_.compute);
   report_->scanned_rows = lookup_task_.attention().row_count();
-}
-
-LookupResult LookupJob::ResultOf(AttentionAnswer answer) const {
-  const AttentionTask& task = lookup_task_.attention();
-  const Snapshot& snapshot = *lookup_task_.snapshot();
-  SOFTLOOKUP_CHECK(static_cast<std::int64_t>(answer.values.size()) ==
-                   task.query_count() * task.value_dim)
-      << answer.values.size() << " components for " << task.query_count() << " queries of "
-      << task.value_dim;
-  LookupResult result{.values = std::move(answer.values),
-                      .query_count = task.query_count(),
-                      .value_dim = task.value_dim,
-                      .stats = std::move(answer.stats),
-                      .weights = std::move(answer.weights),
-                      .revision = snapshot.revision(),
-                      .row_count = snapshot.row_count()};
-  // A running memory is listed like a row, but has no id. Its position is outside of the rows that
-  // were scanned.
-  for (QueryWeights& weights : result.weights) {
-    for (WeightedRow& row : weights.rows) {
-      if (row.position >= task.begin && row.position < task.end) {
-        row.id = snapshot.IdAt(row.position);
-      }
-    }
-  }
-  return result;
 }
 
 }  // namespace softlookup

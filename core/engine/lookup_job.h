@@ -5,7 +5,10 @@
 #include <memory>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/attention/attention_task.h"
 #include "core/base/cancellation.h"
 #include "core/engine/job_context.h"
 #include "core/engine/lookup_counters.h"
@@ -15,12 +18,17 @@
 
 namespace softlookup {
 
-// Runs one LookupTask as a job of the scheduler, and answers the lookup's caller.
+// Runs one LookupTask as a job of the scheduler, and answers the caller of the lookup, or of the
+// part of one.
 class LookupJob final : public Job {
  public:
+  // Gets the task with its answer, or with the error that ended it.
+  using Callback =
+      absl::AnyInvocable<void(const LookupTask& task, absl::StatusOr<AttentionAnswer> answer)>;
+
   // `context`, `counters` and `*report` must outlive the job. `report` may be null.
   LookupJob(JobContext& context, LookupCounters& counters, std::shared_ptr<CancelToken> cancel,
-            LookupReport* report, Engine::LookupCallback callback)
+            LookupReport* report, Callback callback)
       : context_(context),
         counters_(counters),
         cancel_(std::move(cancel)),
@@ -49,13 +57,12 @@ class LookupJob final : public Job {
 
  private:
   void Report();  // Fills in *report_, if there is one.
-  LookupResult ResultOf(AttentionAnswer answer) const;
 
   JobContext& context_;
   LookupCounters& counters_;
   const std::shared_ptr<CancelToken> cancel_;
   LookupReport* const report_;
-  Engine::LookupCallback callback_;
+  Callback callback_;
 
   LookupTask lookup_task_;
   JobTimes times_;  // The sum of what AddTimes() was given.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/answer_writer.h"
 #include "core/attention/head_queries.h"
 #include "core/attention/row_values.h"
 #include "core/base/check.h"
@@ -69,6 +70,9 @@ absl::StatusOr<RowSums> SumRows(const LookupTask& task, const RowSumsRequest& re
                                   head_queries, " queries in all heads"),
                      {{"field", "rows"}});
   }
+  // The sums take as many bytes as those of the first phase, which has the same limit.
+  const AnswerWriter writer(ShapeOf(attention), attention.answer_bytes_max);
+  SOFTLOOKUP_RETURN_IF_ERROR(writer.CheckSize());
   const RowValues values(attention);
   const auto continues = [&cancel] { return cancel.Check().ok(); };
   RowSums found;

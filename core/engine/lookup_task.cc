@@ -14,6 +14,16 @@ namespace softlookup {
 absl::Status LookupTask::Select(const LookupRequest& request,
                                 std::shared_ptr<const Snapshot> snapshot,
                                 std::optional<PositionRange> part) {
+  SOFTLOOKUP_RETURN_IF_ERROR(SelectWithoutRanking(request, std::move(snapshot), part));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(RankingBudget::Taken ranking,
+                              context_.ranking.Take(task_, query_count()));
+  ranking_.emplace(std::move(ranking));
+  return absl::OkStatus();
+}
+
+absl::Status LookupTask::SelectWithoutRanking(const LookupRequest& request,
+                                              std::shared_ptr<const Snapshot> snapshot,
+                                              std::optional<PositionRange> part) {
   const StoreConfig& config = snapshot->config();
   const Limits& limits = context_.limits;
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLookup(request, config, limits));
@@ -61,9 +71,6 @@ absl::Status LookupTask::Select(const LookupRequest& request,
       SOFTLOOKUP_RETURN_IF_ERROR(TakeMemory(row, memory_index));
     }
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(RankingBudget::Taken ranking,
-                              context_.ranking.Take(task_, query_count()));
-  ranking_.emplace(std::move(ranking));
   return absl::OkStatus();
 }
 

@@ -39,6 +39,10 @@ class LookupTask {
   // memory is at the position of the last row that it stands for.
   absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot,
                       std::optional<PositionRange> part = std::nullopt);
+  // Does the same, but takes no bytes to rank rows. The task must not be computed.
+  absl::Status SelectWithoutRanking(const LookupRequest& request,
+                                    std::shared_ptr<const Snapshot> snapshot,
+                                    std::optional<PositionRange> part = std::nullopt);
   // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
 

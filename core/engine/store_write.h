@@ -39,6 +39,7 @@ class StoreWrite : public Write {
     return absl::OkStatus();
   }
   void Publish() final {
+    stores_.kept_snapshots.Keep(*store_, *snapshot_);
     store_->Publish(snapshot_);
     stores_.totals.AddWrite(snapshot_->config(), change_);
     if (may_drop_more_) stores_.compaction_queue.Add(store_);

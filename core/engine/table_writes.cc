@@ -145,6 +145,7 @@ class RenameStoreWrite final : public Write {
     const std::shared_ptr<Store> renamed = store_->HandOver();
     stores_.table.Rename(rename_.name, rename_.new_name, renamed);
     store_->Close(StoreNotFound(rename_.name));
+    stores_.kept_snapshots.Drop(*store_);
     // The rename ends a compaction under the old name, so the store is queued again.
     stores_.compaction_queue.Add(renamed);
     result_.store = renamed->info();
@@ -221,6 +222,7 @@ void Retire(Store& store, absl::Status status, CountedStores& stores) {
     budget.Add(-static_cast<std::int64_t>(bytes));
   });
   store.Close(std::move(status));
+  stores.kept_snapshots.Drop(store);
 }
 
 }  // namespace softlookup

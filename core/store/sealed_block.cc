@@ -109,13 +109,21 @@ kernels::BlockView SealedBlock::AllRows(const kernels::PanelShape& shape) const 
   return view;
 }
 
-std::int64_t SealedBlock::bytes() const {
-  return (panels == nullptr ? 0 : panels->bytes()) + (packed == nullptr ? 0 : packed->bytes()) +
-         bounds->bytes() + (sketch == nullptr ? 0 : sketch->bytes()) +
-         (group_balls == nullptr ? 0 : group_balls->bytes()) +
-         (memories_before == nullptr ? 0 : memories_before->bytes()) +
-         (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>()) +
-         (kept == nullptr || kept == live ? 0 : SharedBytes<RowMask>());
+std::int64_t SealedBlock::BytesNotIn(const SealedBlock& later) const {
+  const auto bytes_of = [](const auto& part, const auto& later_part) {
+    return part == nullptr || part == later_part ? 0 : part->bytes();
+  };
+  std::int64_t bytes = bytes_of(panels, later.panels) + bytes_of(packed, later.packed) +
+                       bytes_of(bounds, later.bounds) + bytes_of(sketch, later.sketch) +
+                       bytes_of(group_balls, later.group_balls) +
+                       bytes_of(memories_before, later.memories_before) +
+                       bytes_of(tags, later.tags);
+  for (const auto& mask : {live, kept == live ? nullptr : kept}) {
+    if (mask != nullptr && mask != later.live && mask != later.kept) {
+      bytes += SharedBytes<RowMask>();
+    }
+  }
+  return bytes;
 }
 
 std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows) {

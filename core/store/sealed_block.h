@@ -112,7 +112,9 @@ struct SealedBlock {
   kernels::BlockView AllRows(const kernels::PanelShape& shape) const;
   // Returns the bytes of everything that the members point to. SharedList::bytes() counts the
   // members themselves.
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return BytesNotIn({}); }
+  // Returns those of bytes() that `later`, which was made from this block, does not hold.
+  std::int64_t BytesNotIn(const SealedBlock& later) const;
 };
 
 // Returns how many rows Compact() drops of a block of `block_rows` rows. 0 if Compact() must not be

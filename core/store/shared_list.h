@@ -37,6 +37,24 @@ class SharedList {
     return rest == 0 ? bytes : bytes + SharedBytes<Chunk>() + HeapBytes(rest * sizeof(T));
   }
 
+  // Returns the heap bytes that only this list holds, if `later` was made from a copy of it. Calls
+  // bytes_of(element, other) for each element that the two do not share, and adds what it returns.
+  // `other` is the element of `later` at the same index, or null.
+  template <typename BytesOf>
+  std::int64_t BytesNotIn(const SharedList& later, const BytesOf& bytes_of) const {
+    if (size_ == 0 || chunks_ == later.chunks_) return 0;
+    std::int64_t bytes = SharedBytes<Chunks>() + HeapBytes(*chunks_);
+    for (std::int64_t begin = 0; begin < size_; begin += kChunkSize) {
+      const auto& chunk = (*chunks_)[begin / kChunkSize];
+      if (begin < later.size_ && (*later.chunks_)[begin / kChunkSize] == chunk) continue;
+      bytes += SharedBytes<Chunk>() + HeapBytes(*chunk);
+      for (std::int64_t index = begin; index < std::min(begin + kChunkSize, size_); ++index) {
+        bytes += bytes_of((*this)[index], index < later.size_ ? &later[index] : nullptr);
+      }
+    }
+    return bytes;
+  }
+
   // Copies all elements and calls change(index, element) on each new element, in order. Other lists
   // keep the old elements.
   template <typename Change>

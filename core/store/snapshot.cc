@@ -6,6 +6,8 @@
 #include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
+#include "core/memory/heap_bytes.h"
+#include "core/store/store_bytes.h"
 
 namespace softlookup {
 namespace {
@@ -22,6 +24,15 @@ absl::Status RowsCompacted(std::uint64_t position, std::uint64_t begin, std::uin
 }
 
 }  // namespace
+
+std::int64_t Snapshot::BytesNotIn(const Snapshot& later) const {
+  std::int64_t bytes = SharedBytes<Snapshot>() + stored_blocks_.BytesNotIn(later.stored_blocks_);
+  if (config_ != later.config_) bytes += ConfigBytes(*config_);
+  const std::int64_t block_rows = stored_blocks_.block_rows();
+  const std::int64_t blocks = (stored_blocks_.row_count() + block_rows - 1) / block_rows;
+  return bytes + HeapBytes(sizeof(AllBlocks)) +
+         HeapBytes(static_cast<std::size_t>(blocks) * sizeof(PositionedBlock));
+}
 
 const Snapshot::AllBlocks& Snapshot::all_blocks() const {
   // ThreadSanitizer sees the order that std::call_once makes, and not that of Abseil's library.

@@ -33,6 +33,36 @@ kernels::BlockView StoredBlocks::AllRowsOf(std::int64_t index) const {
   return view;
 }
 
+std::int64_t StoredBlocks::BytesNotIn(const StoredBlocks& later) const {
+  std::int64_t bytes =
+      sealed_.BytesNotIn(later.sealed_, [](const SealedBlock& block, const SealedBlock* other) {
+        return other == nullptr ? block.bytes() : block.BytesNotIn(*other);
+      });
+  // The rows of the tail may be a sealed block by now.
+  SealedBlock tail;
+  if (sealed_.size() < later.sealed_.size()) {
+    tail = later.sealed_[sealed_.size()];
+  } else {
+    tail = {.panels = later.tail_.full_panels,
+            .bounds = later.tail_.bounds,
+            .memories_before = later.tail_.memories_before,
+            .tags = later.tail_.tags,
+            .live = later.tail_.live};
+  }
+  bytes += SealedBlock{.bounds = tail_.bounds,
+                       .memories_before = tail_.memories_before,
+                       .tags = tail_.tags,
+                       .live = tail_.live}
+               .BytesNotIn(tail);
+  if (tail_.full_panels != nullptr && tail_.full_panels != tail.panels) {
+    bytes += tail_.full_panels->bytes(tail_.full_panel_count);
+  }
+  if (tail_.partial_panel != nullptr && tail_.partial_panel != later.tail_.partial_panel) {
+    bytes += tail_.partial_panel->bytes();
+  }
+  return bytes;
+}
+
 PositionedBlock StoredBlocks::LiveRowsOfTail() const {
   PositionedBlock rows;
   rows.view = AllRowsOf(sealed_.size());

@@ -96,6 +96,9 @@ class StoredBlocks {
     return index < sealed_.size() ? sealed_[index].memories_before.get()
                                   : tail_.memories_before.get();
   }
+  // Returns the heap bytes that only these blocks hold, if writes have made `later` from them.
+  // Takes time in proportion to the blocks that the writes have copied.
+  std::int64_t BytesNotIn(const StoredBlocks& later) const;
 
  private:
   PositionedBlock LiveRowsOfTail() const;

@@ -30,6 +30,7 @@ constexpr Target kTargets[] = {
     {"fvecs", FuzzFvecs},
     {"log_record", FuzzLogRecord},
     {"npy", FuzzNpy},
+    {"ranges", FuzzRanges},
     {"request", FuzzRequest},
     {"row_tags", FuzzRowTags},
     {"store_log", FuzzStoreLog},

@@ -9,6 +9,7 @@
 #include "core/storage/records.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "server/cluster/ranges_codec.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/memory.pb.h"
@@ -189,6 +190,68 @@ void AddStoreLogs(Files& files) {
                    /*compacts=*/true);
 }
 
+// What one range with all rows answers, and what it may be asked then.
+void AddRanges(Files& files) {
+  const CountedRow best{.position = 9, .logit = 2, .score = 4};
+  const CountedRow other{.position = 4, .logit = 1, .score = 2};
+  const PartialState state{.max_logit = 2,
+                           .weight = 1.5,
+                           .weighted = -0.5,
+                           .counted_rows = 2,
+                           .max_position = 9,
+                           .summed_rows = 2,
+                           .left_out = 1e-7};
+  PartialLookup soft{.shape = {.query_count = 1,
+                               .num_heads = 2,
+                               .value_dim = 4,
+                               .weights = WeightsMode::kTop,
+                               .top_weights = 3},
+                     .attended = {.begin = 3, .end = 12},
+                     .revision = 5,
+                     .row_count = 12,
+                     .answers = {{.state = state,
+                                  .sum = {1, -2},
+                                  .rows = {.best = {best, other}, .first = {other, best}},
+                                  .arithmetic_error = 1e-6},
+                                 {}},
+                     .ids = {{.position = 4, .id = 70}, {.position = 9, .id = 3}}};
+  PartialLookup hard = soft;
+  hard.shape.mode = Mode::kHard;
+  PartialLookup linear = soft;
+  linear.shape.mode = Mode::kLinear;
+  linear.shape.memory = MemoryRow{.position = 2, .multiplicity = 3};
+  linear.answers[0].rows.first.clear();
+  linear.answers[0].rows.unranked_memory = CountedRow{.position = 2, .logit = -1, .score = -1};
+  PartialLookup all = soft;
+  all.shape.weights = WeightsMode::kAll;
+  all.shape.top_weights = 0;
+  all.answers[0].rows = {.best = {other, best}};
+  PartialLookup selected = soft;
+  selected.shape.selected_max = 3;
+  selected.answers[0] = {.rows = {.best = {best, other}}};
+  selected.ids.clear();
+  PartialLookup plain = soft;
+  plain.shape.weights = WeightsMode::kNone;
+  plain.shape.top_weights = 0;
+  plain.answers[0].rows = {};
+  plain.ids.clear();
+  for (const auto& [name, lookup] : std::map<std::string, PartialLookup>{{"soft", soft},
+                                                                         {"hard", hard},
+                                                                         {"linear", linear},
+                                                                         {"all", all},
+                                                                         {"selected", selected},
+                                                                         {"plain", plain}}) {
+    files["ranges/" + name] =
+        std::string(1, '\0') + server::EncodePartialLookup(lookup).SerializeAsString();
+  }
+  const RowSumsRequest request{.rows = {{{.position = 9, .weight = 1}}, {}},
+                               .id_positions = {4, 9}};
+  files["ranges/sums_request"] =
+      std::string(1, '\1') + server::EncodeRowSumsRequest(request).SerializeAsString();
+  const RowSums sums{.sums = {1, -2, 0, 0}, .ids = {{.position = 4, .id = 70}}};
+  files["ranges/sums"] = std::string(1, '\2') + server::EncodeRowSums(sums).SerializeAsString();
+}
+
 }  // namespace
 
 Files SeedFiles() {
@@ -202,6 +265,7 @@ Files SeedFiles() {
   AddRequests(files);
   AddLogRecords(files);
   AddStoreLogs(files);
+  AddRanges(files);
   return files;
 }
 

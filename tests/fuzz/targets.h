@@ -17,6 +17,10 @@ void FuzzEngine(const std::uint8_t* bytes, std::size_t size);
 // A `traceparent` header.
 void FuzzTraceContext(const std::uint8_t* bytes, std::size_t size);
 
+// What ranges of a store answer to a router, and what it asks them. The first byte chooses the
+// message's type.
+void FuzzRanges(const std::uint8_t* bytes, std::size_t size);
+
 // What an operator writes: the auth file, and numbers of bytes and addresses in flags.
 void FuzzAuthFile(const std::uint8_t* bytes, std::size_t size);
 void FuzzFlagText(const std::uint8_t* bytes, std::size_t size);

@@ -30,6 +30,10 @@
 
 namespace softlookup {
 
+struct PartialLookup;   // partial_lookup.h
+struct RowSums;         // partial_lookup.h
+struct RowSumsRequest;  // partial_lookup.h
+
 struct EngineOptions {
   Limits limits;
   // The engine compacts a store by itself, as CompactStore() with `end_memories` does, once it
@@ -138,6 +142,17 @@ struct LookupRequest {
   // `revision_wait` only if the lookup waited for what that counts, and nothing else if that wait
   // failed. A lookup that is refused at once may leave `*report` unchanged. Not owned. May be null.
   LookupReport* report = nullptr;
+};
+
+// Which part of a lookup to answer, for a range of the store's positions. All ranges must answer as
+// of one revision (partial_lookup.h).
+struct LookupPart {
+  PositionRange range;
+  // The revision to answer as of, once the store has it. LookupRequest::min_revision is not used
+  // then. 0: the newest, once the store has min_revision.
+  std::uint64_t revision = 0;
+  // The MemoryState::incarnation of the store that has this revision. 0: any.
+  std::uint64_t incarnation = 0;
 };
 
 // Attention over keys and values that the request carries.
@@ -250,6 +265,8 @@ class Engine {
  public:
   using AppendCallback = absl::AnyInvocable<void(absl::StatusOr<AppendResult>)>;
   using LookupCallback = absl::AnyInvocable<void(absl::StatusOr<LookupResult>)>;
+  using PartCallback = absl::AnyInvocable<void(absl::StatusOr<PartialLookup>)>;
+  using RowSumsCallback = absl::AnyInvocable<void(absl::StatusOr<RowSums>)>;
 
   // Creates an engine without a directory. Its stores do not outlive the process.
   static std::unique_ptr<Engine> Create(const EngineOptions& options);
@@ -379,6 +396,18 @@ class Engine {
                       LookupCallback callback) = 0;
   // Returns whether a lookup that is linearizable waits. False if the engine is no replica.
   virtual bool asks_for_latest() const = 0;
+
+  // Answers a part of a lookup, by the rules of Lookup(). kSnapshotGone (partial_lookup.h) if the
+  // snapshot of part.revision is not kept any more. The engine keeps the last snapshots of a store
+  // for 10 s, and at most 1,024 of them, while it is asked for parts. So the first part of an older
+  // revision fails.
+  virtual void AnswerPart(LookupRequest request, const LookupPart& part,
+                          std::shared_ptr<CancelToken> cancel, PartCallback callback) = 0;
+  // Answers what MergedLookup asks of the part in the second phase. `request` is that of the first
+  // phase, and part.revision is the revision that was answered. Also kSnapshotGone as above. Never
+  // refused with QUEUE_FULL.
+  virtual void SumRowsOfPart(LookupRequest request, const LookupPart& part, RowSumsRequest rows,
+                             std::shared_ptr<CancelToken> cancel, RowSumsCallback callback) = 0;
 
   // Returns QUEUE_FULL if the current load would make Lookup refuse `query_count` queries over all
   // rows of the store. Returns OK otherwise, also if the store does not exist, is damaged or is not

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/error.h"
 #include "softlookup/engine.h"
 #include "softlookup/partial_answer.h"
 #include "softlookup/row.h"
@@ -20,6 +21,12 @@ class AnswerWriter;  // core/attention/answer_writer.h
 // rows with a PartialLookup, all of them as of one revision. MergedLookup makes the lookup's answer
 // of them. If top_k selects rows, there is a second phase: each range reads the values of those of
 // its rows that are selected in the end (docs/decisions/0029-partial-answers.md).
+
+// The error of a part as of a revision that the range does not keep any more. Also that of a part
+// of another store, which has or had the name. Its metadata `revision` and `incarnation` are those
+// of the newest snapshot. All ranges have to be asked again as of a newer revision. No client gets
+// this error.
+inline constexpr ErrorReason kSnapshotGone{absl::StatusCode::kAborted, "SNAPSHOT_GONE"};
 
 // A row that has an id.
 struct PositionedId {
@@ -35,6 +42,7 @@ struct PartialLookup {
   AnswerShape shape;
   // The positions that the lookup attends to, in all ranges together: those of its filter.
   PositionRange attended;
+  std::uint64_t incarnation = 0;  // Of the store, as in MemoryState.
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;  // Of the whole store.
 

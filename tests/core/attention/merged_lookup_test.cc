@@ -310,6 +310,7 @@ TEST_F(MisfitTest, PartsThatDoNotFitTogetherAreRefused) {
     EXPECT_THAT(Merge(spoil), StatusIs(absl::StatusCode::kInternal, "from"));
   };
   expect_refused([](PartialLookup& part) { ++part.revision; });
+  expect_refused([](PartialLookup& part) { ++part.incarnation; });
   expect_refused([](PartialLookup& part) { ++part.row_count; });
   expect_refused([](PartialLookup& part) { ++part.shape.top_weights; });
   expect_refused([](PartialLookup& part) { ++part.attended.begin; });
@@ -321,6 +322,20 @@ TEST_F(MisfitTest, PartsThatDoNotFitTogetherAreRefused) {
   expect_refused([](PartialLookup& part) { part.answers[2].rows.best[0].position = 5000; });
   expect_refused([](PartialLookup& part) {
     std::swap(part.answers[2].rows.best[0], part.answers[2].rows.best[1]);
+  });
+  expect_refused([](PartialLookup& part) {
+    std::vector<CountedRow>& best = part.answers[2].rows.best;
+    best.push_back(best.back());
+    ++best.back().position;
+  });
+  expect_refused(
+      [](PartialLookup& part) { part.answers[2].rows.first = {part.answers[2].rows.best[0]}; });
+  expect_refused([](PartialLookup& part) {
+    part.answers[2].rows.unranked_memory = part.answers[2].rows.best[0];
+  });
+  expect_refused([](PartialLookup& part) { part.ids = {{.position = 1999}}; });
+  expect_refused([](PartialLookup& part) {
+    part.ids = {{.position = 2001}, {.position = 2000}, {.position = 2002}};
   });
 }
 
@@ -343,6 +358,20 @@ TEST_F(MisfitTest, SumsThatWereAskedForMustCome) {
   EXPECT_THAT(merged->Finish({}).status(), StatusIs(absl::StatusCode::kInternal, "asked for"));
   EXPECT_THAT(merged->Finish(std::vector<RowSums>(3)).status(),
               StatusIs(absl::StatusCode::kInternal, "asked for"));
+}
+
+TEST_F(MisfitTest, IdsOfRowsOfAnotherRangeAreRefused) {
+  auto merged = MergedLookup::Merge(parts_, task_.answer_bytes_max, GoOn);
+  ASSERT_THAT(merged, IsOk());
+  std::vector<RowSums> sums(3);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (merged->requests()[i].empty()) continue;
+    if (!merged->requests()[i].rows.empty()) {
+      sums[i].sums.resize(static_cast<std::size_t>(task_.query_count() * task_.value_dim));
+    }
+    sums[i].ids = {{.position = parts_[i].range.begin}, {.position = parts_[i].range.begin}};
+  }
+  EXPECT_THAT(merged->Finish(sums).status(), StatusIs(absl::StatusCode::kInternal, "ids of"));
 }
 
 TEST_F(MisfitTest, AMergeEndsOnceItIsCancelled) {

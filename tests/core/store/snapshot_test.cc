@@ -67,6 +67,39 @@ TEST(SnapshotTest, GoldenMemoriesHoldForEveryKindAndWindow) {
   EXPECT_EQ(cases, 30);
 }
 
+// What a snapshot costs that is kept although there are later ones.
+TEST(SnapshotTest, BytesThatNoLaterSnapshotSharesAreCounted) {
+  constexpr std::int64_t kDim = 64, kPanelBytes = 16 * 2 * kDim * 4;
+  StoreEditor store({.name = "s", .key_dim = kDim, .value_dim = kDim});
+  const std::vector<float> floats = NormalFloats(3000 * kDim, 1);
+  const auto append = [&](std::int64_t count) {
+    const MatrixView rows{.data = floats.data(), .rows = count, .cols = kDim};
+    const auto appended = store.Append({.keys = rows, .values = rows});
+    EXPECT_THAT(appended, IsOk());
+    store.Commit();
+    return appended->snapshot;
+  };
+  const auto rows = append(2500);
+  const std::int64_t block_rows = rows->stored_blocks().block_rows();
+  const std::int64_t block_bytes = block_rows / 16 * kPanelBytes;
+  ASSERT_GT(2500, 2 * block_rows) << "there are sealed blocks";
+  EXPECT_LT(rows->BytesNotIn(*rows), 4'096);
+  const auto one_more = append(1);
+  EXPECT_GE(rows->BytesNotIn(*one_more), kPanelBytes) << "the panel that was filling";
+  EXPECT_LT(rows->BytesNotIn(*one_more), kPanelBytes + 4'096);
+  // The tail is now in a sealed block, with the same full panels.
+  const auto sealed = append(block_rows);
+  EXPECT_LT(one_more->BytesNotIn(*sealed), block_bytes / 4);
+  const auto renamed = store.Update([](StoreConfig& config) { config.name = "t"; });
+  EXPECT_LT(sealed->BytesNotIn(*renamed), 4'096);
+  const auto deleted =
+      store.Delete({.begin = 0, .end = static_cast<std::uint64_t>(2 * block_rows)})->snapshot;
+  store.Commit();
+  const auto compacted = store.Compact(0, 2).snapshot;
+  EXPECT_GE(deleted->BytesNotIn(*compacted), 2 * block_bytes);
+  EXPECT_LT(deleted->BytesNotIn(*compacted), 3 * block_bytes);
+}
+
 TEST(SnapshotTest, SelectionsOfAllRowsShareOneListOfBlocks) {
   constexpr std::int64_t kRows = 3000;
   StoreEditor store({.name = "s", .key_dim = 1, .value_dim = 1});

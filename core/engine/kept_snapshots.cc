@@ -1,0 +1,139 @@
+#include "core/engine/kept_snapshots.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "softlookup/partial_lookup.h"
+
+namespace softlookup {
+namespace {
+
+// How often old snapshots are dropped if no call comes.
+constexpr absl::Duration kDropInterval = absl::Seconds(1);
+
+}  // namespace
+
+absl::Status SnapshotGone(const Store& store, absl::string_view message) {
+  return MakeError(kSnapshotGone, message,
+                   {{"revision", absl::StrCat(store.snapshot()->revision())},
+                    {"incarnation", absl::StrCat(store.number())}});
+}
+
+std::int64_t KeptSnapshots::BytesMax(std::int64_t ram_bytes_max) {
+  constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
+  // A small part of the budget, because appends may be refused for these bytes.
+  constexpr std::int64_t kBudgetPart = 64;
+  return ram_bytes_max > 0 ? std::min(kBytesMax, ram_bytes_max / kBudgetPart) : kBytesMax;
+}
+
+KeptSnapshots::KeptSnapshots(std::int64_t bytes_max, ByteBudget& budget, const Clock& clock)
+    : bytes_max_(bytes_max), budget_(budget), clock_(clock) {}
+
+KeptSnapshots::~KeptSnapshots() {
+  std::thread thread;
+  {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void KeptSnapshots::OnAsked(const Store& store) {
+  absl::MutexLock lock(&mutex_);
+  asked_[store.number()] = clock_.Now();
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+}
+
+absl::StatusOr<std::shared_ptr<const Snapshot>> KeptSnapshots::Find(const Store& store,
+                                                                    std::uint64_t revision) const {
+  std::shared_ptr<const Snapshot> newest = store.snapshot();
+  if (newest->revision() == revision) return newest;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = kept_.find({store.number(), revision});
+    if (found != kept_.end()) return found->second.snapshot;
+  }
+  return SnapshotGone(store, absl::StrCat("The store is at revision ", newest->revision(),
+                                          ", and does not keep revision ", revision));
+}
+
+void KeptSnapshots::Keep(const Store& store, const Snapshot& next) {
+  const absl::Time now = clock_.Now();
+  if (!WasAsked(store, now)) return;
+  std::shared_ptr<const Snapshot> snapshot = store.snapshot();
+  const std::uint64_t revision = snapshot->revision();
+  if (revision == next.revision()) return;
+  const std::int64_t bytes = snapshot->BytesNotIn(next);
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  DropOld(dropped);
+  while (!HasRoomFor(bytes) && !places_.empty()) DropOldest(dropped);
+  if (!HasRoomFor(bytes)) return;
+  if (revision > kCountMax) DropOne({store.number(), revision - kCountMax}, dropped);
+  const Key key(store.number(), revision);
+  kept_.emplace(key, Kept{.snapshot = std::move(snapshot),
+                          .bytes = bytes,
+                          .reserved = ByteBudget::Reserved(budget_, bytes)});
+  bytes_ += bytes;
+  places_.push_back({.key = key, .end = now + kTimeMax});
+}
+
+void KeptSnapshots::Drop(const Store& store) {
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  asked_.erase(store.number());
+  auto kept = kept_.lower_bound({store.number(), 0});
+  while (kept != kept_.end() && kept->first.first == store.number()) {
+    const Key key = (kept++)->first;
+    DropOne(key, dropped);
+  }
+}
+
+bool KeptSnapshots::WasAsked(const Store& store, absl::Time now) const {
+  absl::MutexLock lock(&mutex_);
+  const auto asked = asked_.find(store.number());
+  return asked != asked_.end() && asked->second + kTimeMax > now;
+}
+
+bool KeptSnapshots::HasRoomFor(std::int64_t bytes) const {
+  return bytes_ + bytes <= bytes_max_ &&
+         budget_.Check(/*growth=*/bytes, /*own_reserved_bytes=*/0).ok();
+}
+
+void KeptSnapshots::DropOld(Dropped& dropped) {
+  const absl::Time now = clock_.Now();
+  while (!places_.empty() && places_.front().end <= now) DropOldest(dropped);
+}
+
+void KeptSnapshots::DropOldest(Dropped& dropped) {
+  DropOne(places_.front().key, dropped);
+  places_.pop_front();
+}
+
+void KeptSnapshots::DropOne(const Key& key, Dropped& dropped) {
+  const auto kept = kept_.find(key);
+  if (kept == kept_.end()) return;
+  bytes_ -= kept->second.bytes;
+  dropped.push_back(std::move(kept->second.snapshot));
+  kept_.erase(kept);
+}
+
+void KeptSnapshots::Run() {
+  const auto is_needed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return closed_ || !asked_.empty() || !kept_.empty();
+  };
+  for (;;) {
+    Dropped dropped;
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&is_needed));
+    clock_.AwaitUntil(mutex_, absl::Condition(&closed_), clock_.Now() + kDropInterval);
+    if (closed_) return;
+    DropOld(dropped);
+    const absl::Time now = clock_.Now();
+    absl::erase_if(asked_, [now](const auto& asked) { return asked.second + kTimeMax <= now; });
+  }
+}
+
+}  // namespace softlookup
