@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/byte_size.h"
 #include "client/cli/help_formatter.h"
-#include "server/base/cluster_name.h"
+#include "core/base/cluster_name.h"
 #include "server/base/host_port.h"
 #include "server/base/version.h"
 #include "server/flag_checks.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/admin/admin_methods.h"
+#include "server/admin/range_methods.h"
 #include "server/admin/restore_call.h"
 #include "server/base/method.h"
 #include "server/rpc/append_call.h"
@@ -87,6 +88,12 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return StartRemoveReplica(std::move(call), member_);
     case Method::kMovePrimary:
       return StartMovePrimary(std::move(call), member_);
+    case Method::kSplitStore:
+      return StartSplitStore(std::move(call), engine_, member_);
+    case Method::kMoveRange:
+      return StartMoveRange(std::move(call), engine_, member_);
+    case Method::kGetRanges:
+      return StartGetRanges(std::move(call), engine_, member_);
     case Method::kHealthCheck:
       return StartHealthCheck(std::move(call), health_);
     case Method::kHealthWatch:

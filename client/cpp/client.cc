@@ -459,6 +459,35 @@ absl::StatusOr<admin::v1::Group> Client::MovePrimary(const CallOptions& call) {
                      call);
 }
 
+absl::StatusOr<admin::v1::StoreRanges> Client::SplitStore(std::string_view store,
+                                                          std::uint32_t range_count, bool dry_run,
+                                                          const CallOptions& call) {
+  admin::v1::SplitStoreRequest request;
+  request.set_store(std::string(store));
+  request.set_range_count(range_count);
+  request.set_dry_run(dry_run);
+  return impl_->Call(&AdminStub::SplitStore, request, Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<admin::v1::StoreRanges> Client::MoveRange(std::string_view store,
+                                                         std::uint64_t begin,
+                                                         const std::vector<std::string>& nodes,
+                                                         bool dry_run, const CallOptions& call) {
+  admin::v1::MoveRangeRequest request;
+  request.set_store(std::string(store));
+  request.set_begin(begin);
+  request.mutable_nodes()->Add(nodes.begin(), nodes.end());
+  request.set_dry_run(dry_run);
+  return impl_->Call(&AdminStub::MoveRange, request, Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<admin::v1::StoreRanges> Client::GetRanges(std::string_view store,
+                                                         const CallOptions& call) {
+  admin::v1::GetRangesRequest request;
+  request.set_store(std::string(store));
+  return impl_->Call(&AdminStub::GetRanges, request, Repeat::kSafe, call);
+}
+
 absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {
   ServingStatus serving = ServingStatus::kUnknown;
   CLIENT_RETURN_IF_ERROR(impl_->Call(

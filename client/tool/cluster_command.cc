@@ -11,6 +11,7 @@
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/tool/command.h"
+#include "client/tool/range_commands.h"
 
 namespace softlookup::tool {
 namespace {
@@ -113,12 +114,12 @@ absl::Status MoveLeader(const Session& session) {
 }  // namespace
 
 void AddClusterCommands(CLI::App* app, Session* session) {
-  CLI::App* cluster =
-      app->add_subcommand("cluster", "Show and change the replicas of the server's group");
+  CLI::App* cluster = app->add_subcommand(
+      "cluster", "Show and change the server's group, and the ranges of stores");
   cluster->require_subcommand(1);
   cluster->footer(
-      "For servers with --cluster-etcd. Any replica tells the status. The other commands are for\n"
-      "the primary: give its address as --server.");
+      "For servers with --cluster-etcd. Any replica tells the status and the ranges. The other\n"
+      "commands are for the primary: give its address as --server, or that of a router.");
 
   CLI::App* status = cluster->add_subcommand("status", "List the replicas, and what they lack");
   status->footer(
@@ -150,6 +151,8 @@ void AddClusterCommands(CLI::App* app, Session* session) {
       "The server steps down, and takes no writes any more. Another replica that has all entries\n"
       "becomes the primary within seconds. If none does, this one may again after ten seconds.");
   move->callback([=] { session->run = [=] { return MoveLeader(*session); }; });
+
+  AddRangeCommands(cluster, session);
 }
 
 }  // namespace softlookup::tool

@@ -38,6 +38,7 @@ constexpr FieldFlag kFieldFlags[] = {
     {"options.top_k", "--top-k"},
     {"options.top_weights", "--top"},
     {"options.weights", "--weights"},
+    {"range_count", "--ranges"},
     {"store.labels", "--label"},
     {"store.num_heads", "--heads"},
     {"store.score", "--score"},

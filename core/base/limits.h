@@ -24,6 +24,8 @@ inline constexpr std::int64_t kWriterBytesMax = 128;        // Bytes of a writer
 inline constexpr std::int64_t kFilterLabelCountMax = 4096;  // In each of any_labels and no_labels.
 inline constexpr std::int64_t kFilterIdCountMax = 1 << 18;  // In each of ids and exclude_ids.
 inline constexpr std::int64_t kMaskPathCountMax = 16;       // In an update_mask or a read_mask.
+inline constexpr std::int64_t kRangeCountMax = 256;         // Ranges of a store.
+inline constexpr std::int64_t kRangeNodeCountMax = 5;       // Nodes of a range.
 inline constexpr std::int64_t kListPageSizeDefault = 100;
 inline constexpr std::int64_t kListPageSizeMax = 1000;
 

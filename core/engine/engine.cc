@@ -23,6 +23,7 @@
 #include "core/engine/lookups.h"
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
+#include "core/engine/range_rows.h"
 #include "core/engine/store_restorer.h"
 #include "core/engine/table_writes.h"
 #include "core/engine/tile_unit.h"
@@ -83,6 +84,8 @@ class EngineOfStores final : public Engine, private LogReplay {
   absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name, const StoreUpdate& update) override;
   absl::StatusOr<StoreRenamed> RenameStore(const StoreRename& rename) override;
   absl::Status DeleteStore(absl::string_view name) override;
+  absl::StatusOr<RangesInfo> SetRanges(absl::string_view name, RangesOf plan) override;
+  absl::StatusOr<RangesInfo> PlanRanges(absl::string_view name, RangesOf plan) override;
   void Append(const AppendRequest& request, AppendCallback callback,
               absl::AnyInvocable<void()> on_turn) override;
   absl::StatusOr<WriterInfo> GetWriter(absl::string_view store, absl::string_view writer) override;
@@ -278,6 +281,24 @@ absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
   return Commit<absl::Status>([&](auto callback) {
     return MakeDeleteStore(stores_, std::string(name), std::move(callback));
   });
+}
+
+absl::StatusOr<RangesInfo> EngineOfStores::SetRanges(absl::string_view name, RangesOf plan) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, Find("store", name));
+  using Made = absl::StatusOr<std::shared_ptr<const Snapshot>>;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const Snapshot> made, Commit<Made>([&](auto callback) {
+        return MakeSetRanges(stores_, std::move(store), plan, std::move(callback));
+      }));
+  return CountRows(*made, made->config().ranges);
+}
+
+absl::StatusOr<RangesInfo> EngineOfStores::PlanRanges(absl::string_view name, RangesOf plan) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, Find("store", name));
+  const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<StoreRange> ranges,
+                              PlanOf(*snapshot, *store, plan));
+  return CountRows(*snapshot, ranges);
 }
 
 void EngineOfStores::Append(const AppendRequest& request, AppendCallback callback,

@@ -157,7 +157,10 @@ class Loading {
       if (config_.config.name.empty()) return Missing("configuration");
       SOFTLOOKUP_ASSIGN_OR_RETURN(newest_, ParseRevision(value));
       StoreConfig config = config_.config;
-      if (as_ != nullptr) config.name = as_->store.name;
+      if (as_ != nullptr) {
+        config.name = as_->store.name;
+        config.ranges.clear();  // They name nodes of the group in which the copy was made.
+      }
       loader_.emplace(std::move(config), newest_.revision, newest_.row_count);
       return absl::OkStatus();
     }

@@ -50,9 +50,9 @@ struct LoadAs {
   const CancelToken& cancel;  // Ends the loading.
 };
 
-// Loads the store as LoadStore() does, but gives it another number and another name, and calls
-// as.make_room(). The result's `store` is CANCELLED, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED if
-// `cancel` or make_room() ended the loading.
+// Loads the store as LoadStore() does, but gives it another number and another name and takes its
+// ranges away, and calls as.make_room(). The result's `store` is CANCELLED, DEADLINE_EXCEEDED or
+// RESOURCE_EXHAUSTED if `cancel` or make_room() ended the loading.
 LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as);
 
 // Counts `loaded` in the totals and, unless it is damaged, its bytes in the budget. Adds it to the

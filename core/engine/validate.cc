@@ -12,6 +12,7 @@
 #include "core/base/cost.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "softlookup/store_ranges.h"
 
 namespace softlookup {
 namespace {
@@ -282,7 +283,8 @@ absl::Status CheckStoreConfig(const StoreConfig& config) {
     SOFTLOOKUP_RETURN_IF_ERROR(
         CheckProjection("store.projection", *config.projection, config.key_dim, config.value_dim));
   }
-  return CheckLabels(config.labels);
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLabels(config.labels));
+  return CheckStoreRanges("store.ranges", config.ranges, config);
 }
 
 absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config) {

@@ -9,6 +9,7 @@
 #include "core/base/status_macros.h"
 #include "core/engine/memories.h"
 #include "core/engine/put_records.h"
+#include "core/engine/range_rows.h"
 #include "core/engine/store_write.h"
 
 namespace softlookup {
@@ -209,6 +210,29 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
   const StoreUpdate update_;
 };
 
+class SetRangesWrite final : public StoreWrite<std::shared_ptr<const Snapshot>> {
+ public:
+  SetRangesWrite(CountedStores& stores, std::shared_ptr<Store> store, Engine::RangesOf plan,
+                 WriteCallback<std::shared_ptr<const Snapshot>> callback)
+      : StoreWrite(stores, std::move(store), std::move(callback)), plan_(plan) {}
+
+ protected:
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<StoreRange> ranges,
+                                PlanOf(*editor.newest(), store(), plan_));
+    made_ = editor.Update([&](StoreConfig& config) { config.ranges = std::move(ranges); });
+    return made_;
+  }
+  void PutRecords(const StoreEditor&, LogBatch& batch) override {
+    PutConfig(store().number(), snapshot(), store().create_time(), batch);
+  }
+  std::shared_ptr<const Snapshot> MakeResult() override { return std::move(made_); }
+
+ private:
+  const Engine::RangesOf plan_;
+  std::shared_ptr<const Snapshot> made_;
+};
+
 class GetWriterWrite final : public StoreWrite<WriterInfo> {
  public:
   GetWriterWrite(CountedStores& stores, std::shared_ptr<Store> store, std::string writer,
@@ -261,6 +285,12 @@ std::unique_ptr<Write> MakeUpdate(CountedStores& stores, std::shared_ptr<Store> 
                                   StoreUpdate update, WriteCallback<StoreInfo> callback) {
   return std::make_unique<UpdateWrite>(stores, std::move(store), std::move(update),
                                        std::move(callback));
+}
+
+std::unique_ptr<Write> MakeSetRanges(CountedStores& stores, std::shared_ptr<Store> store,
+                                     Engine::RangesOf plan,
+                                     WriteCallback<std::shared_ptr<const Snapshot>> callback) {
+  return std::make_unique<SetRangesWrite>(stores, std::move(store), plan, std::move(callback));
 }
 
 std::unique_ptr<Write> MakeGetWriter(CountedStores& stores, std::shared_ptr<Store> store,

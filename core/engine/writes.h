@@ -54,6 +54,12 @@ std::unique_ptr<Write> MakeDeleteRows(CountedStores& stores, std::shared_ptr<Sto
 std::unique_ptr<Write> MakeUpdate(CountedStores& stores, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
+// Makes the write of Engine::SetRanges(). `plan` is called in the write's turn. It must live until
+// the write answers.
+std::unique_ptr<Write> MakeSetRanges(CountedStores& stores, std::shared_ptr<Store> store,
+                                     Engine::RangesOf plan,
+                                     WriteCallback<std::shared_ptr<const Snapshot>> callback);
+
 // Makes a write that answers GetWriter() and changes nothing. It is a write so that it has its turn
 // after the appends that were posted before. The answer then shows what they did.
 std::unique_ptr<Write> MakeGetWriter(CountedStores& stores, std::shared_ptr<Store> store,

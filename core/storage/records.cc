@@ -17,9 +17,10 @@ namespace {
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::uint32_t kReplicaFormatVersion = 2;
 constexpr std::uint8_t kRecordVersion = 1;
-// The version of a configuration record that has a storage type. A record of a FLOAT32 store has no
-// storage type, and has version 1.
+// The version of a configuration record that has a storage type, and of one that also has ranges. A
+// record of a FLOAT32 store without ranges has neither, and has version 1.
 constexpr std::uint8_t kStorageTypeVersion = 2;
+constexpr std::uint8_t kRangesVersion = 3;
 // Flags of a record of rows.
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;
@@ -80,6 +81,40 @@ std::string KeyOfNumber(std::uint64_t store) {
   std::string key;
   PutKeyNumber(store, key);
   return key;
+}
+
+// The lowest version that can say all of `config`. So an earlier server still reads a configuration
+// that has nothing new.
+std::uint8_t VersionOf(const StoreConfig& config) {
+  if (!config.ranges.empty()) return kRangesVersion;
+  return config.storage_type == StorageType::kFloat32 ? kRecordVersion : kStorageTypeVersion;
+}
+
+void PutRanges(const std::vector<StoreRange>& ranges, Encoder& encoder) {
+  encoder.Put(static_cast<std::uint32_t>(ranges.size()));
+  for (const StoreRange& range : ranges) {
+    encoder.Put(range.begin);
+    encoder.Put(static_cast<std::uint32_t>(range.nodes.size()));
+    for (const std::string& node : range.nodes) encoder.PutString(node);
+  }
+}
+
+std::vector<StoreRange> GetRanges(Decoder& decoder) {
+  std::vector<StoreRange> ranges;
+  for (std::uint32_t left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
+    StoreRange& range = ranges.emplace_back();
+    range.begin = decoder.Get<std::uint64_t>();
+    for (std::uint32_t nodes = decoder.Get<std::uint32_t>(); nodes > 0 && decoder.ok(); --nodes) {
+      range.nodes.emplace_back(decoder.GetString());
+    }
+  }
+  return ranges;
+}
+
+// Whether a configuration record of version `version` can say that `type` is the storage type.
+bool IsStorageTypeOf(std::uint8_t version, StorageType type) {
+  return type == StorageType::kBfloat16 || type == StorageType::kInt8 ||
+         (type == StorageType::kFloat32 && version == kRangesVersion);
 }
 
 }  // namespace
@@ -213,8 +248,8 @@ absl::StatusOr<std::uint64_t> ParseUnfinishedKey(absl::string_view key) {
 
 std::string EncodeConfig(const ConfigRecord& record) {
   const StoreConfig& config = record.config;
-  const bool is_float32 = config.storage_type == StorageType::kFloat32;
-  Encoder encoder = Begin(is_float32 ? kRecordVersion : kStorageTypeVersion);
+  const std::uint8_t version = VersionOf(config);
+  Encoder encoder = Begin(version);
   encoder.PutString(config.name);
   encoder.Put(config.key_dim);
   encoder.Put(config.value_dim);
@@ -242,13 +277,16 @@ std::string EncodeConfig(const ConfigRecord& record) {
     encoder.PutString(key);
     encoder.PutString(value);
   }
-  if (!is_float32) encoder.Put(static_cast<std::uint8_t>(config.storage_type));
+  if (version >= kStorageTypeVersion) {
+    encoder.Put(static_cast<std::uint8_t>(config.storage_type));
+  }
+  if (version >= kRangesVersion) PutRanges(config.ranges, encoder);
   return encoder.Take();
 }
 
 absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
   constexpr absl::string_view kWhat = "a configuration";
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, kWhat, kStorageTypeVersion));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, kWhat, kRangesVersion));
   ConfigRecord record;
   StoreConfig& config = record.config;
   config.name = std::string(decoder.GetString());
@@ -280,12 +318,14 @@ absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
     std::string key(decoder.GetString());
     config.labels[std::move(key)] = std::string(decoder.GetString());
   }
-  if (value[0] == kStorageTypeVersion) {
+  const std::uint8_t version = VersionOf(value);
+  if (version >= kStorageTypeVersion) {
     config.storage_type = static_cast<StorageType>(decoder.Get<std::uint8_t>());
-    if (config.storage_type != StorageType::kBfloat16 &&
-        config.storage_type != StorageType::kInt8) {
-      return Damaged(kWhat);
-    }
+    if (!IsStorageTypeOf(version, config.storage_type)) return Damaged(kWhat);
+  }
+  if (version >= kRangesVersion) {
+    config.ranges = GetRanges(decoder);
+    if (config.ranges.empty()) return Damaged(kWhat);
   }
   if (!decoder.at_end()) return Damaged(kWhat);
   return record;

@@ -28,6 +28,11 @@ std::int64_t ConfigBytes(const StoreConfig& config) {
     bytes +=
         HeapBytes(kTreeNodeBytes + 2 * sizeof(std::string)) + HeapBytes(key) + HeapBytes(value);
   }
+  bytes += HeapBytes(config.ranges);
+  for (const StoreRange& range : config.ranges) {
+    bytes += HeapBytes(range.nodes);
+    for (const std::string& node : range.nodes) bytes += HeapBytes(node);
+  }
   if (const Projection* projection = config.projection.get()) {
     bytes += SharedBytes<Projection>() + HeapBytes(projection->query) + HeapBytes(projection->key) +
              HeapBytes(projection->value);

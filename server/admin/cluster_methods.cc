@@ -16,8 +16,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
+#include "core/base/cluster_name.h"
 #include "core/base/error.h"
-#include "server/base/cluster_name.h"
+#include "core/base/status_macros.h"
 #include "server/rpc/alarm.h"
 #include "server/rpc/status.h"
 #include "server/rpc/stream_registry.h"
@@ -44,21 +45,6 @@ struct GroupTask {
   // Whether a group is as it must be after the change.
   std::function<bool(const GroupStatus&)> shows_it = [](const GroupStatus&) { return true; };
 };
-
-// Returns the status of a call for `error`, which is of Replication.
-absl::Status ErrorOfGroup(const absl::Status& error, bool is_change) {
-  if (!ReasonOf(error).empty()) return error;
-  if (absl::IsFailedPrecondition(error)) {
-    return MakeError(reasons::kGroupUnchanged,
-                     absl::StrCat("The group was not changed: ", error.message()));
-  }
-  if (!absl::IsUnavailable(error)) return error;
-  const absl::string_view what =
-      is_change ? "The group may have been changed, or may be later: " : "The group is not known: ";
-  return WithRetryAfter(
-      MakeError(reasons::kClusterUnavailable, absl::StrCat(what, error.message())),
-      kClusterRetryDelay);
-}
 
 admin::v1::Group EncodeGroup(const ReplicaName& name, const GroupStatus& status) {
   admin::v1::Group group;
@@ -199,10 +185,7 @@ class GroupCall final : public MessageCall<Request, admin::v1::Group> {
 
 template <typename Request>
 absl::Status GroupCall<Request>::Check() {
-  if (member_.replication == nullptr) {
-    return MakeError(reasons::kNoCluster,
-                     "This server is no replica: it was not started with --cluster-etcd");
-  }
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckIsReplica(member_));
   if constexpr (requires { this->request_.node(); }) {
     const std::string& node = this->request_.node();
     if (!IsClusterName(node)) {
@@ -246,6 +229,26 @@ bool Has(const GroupStatus& status, const std::string& node) {
 }
 
 }  // namespace
+
+absl::Status CheckIsReplica(const GroupMember& member) {
+  if (member.replication != nullptr) return absl::OkStatus();
+  return MakeError(reasons::kNoCluster,
+                   "This server is no replica: it was not started with --cluster-etcd");
+}
+
+absl::Status ErrorOfGroup(const absl::Status& error, bool is_change) {
+  if (!ReasonOf(error).empty()) return error;
+  if (absl::IsFailedPrecondition(error)) {
+    return MakeError(reasons::kGroupUnchanged,
+                     absl::StrCat("The group was not changed: ", error.message()));
+  }
+  if (!absl::IsUnavailable(error)) return error;
+  const absl::string_view what =
+      is_change ? "The group may have been changed, or may be later: " : "The group is not known: ";
+  return WithRetryAfter(
+      MakeError(reasons::kClusterUnavailable, absl::StrCat(what, error.message())),
+      kClusterRetryDelay);
+}
 
 void StartGetGroup(std::unique_ptr<Call> call, const GroupMember& member) {
   StartGroupCall<admin::v1::GetGroupRequest>(

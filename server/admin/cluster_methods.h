@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
 #include "server/rpc/call.h"
 #include "softlookup/replication.h"
 
@@ -13,6 +14,12 @@ struct GroupMember {
   Replication* replication = nullptr;  // Null: the server is no replica.
   ReplicaName name;
 };
+
+// Returns NO_CLUSTER if the server is no replica.
+absl::Status CheckIsReplica(const GroupMember& member);
+// Returns the status of a call for `error`, which is of Replication. `is_change`: the call is to
+// change the group.
+absl::Status ErrorOfGroup(const absl::Status& error, bool is_change);
 
 // Each starts a call of a method of the Admin service that is about the group. The call deletes
 // itself when it is over. `member`, and what it refers to, must outlive it. Replication may answer

@@ -34,11 +34,14 @@ enum class Method : std::uint8_t {
   kAddReplica,
   kRemoveReplica,
   kMovePrimary,
+  kSplitStore,
+  kMoveRange,
+  kGetRanges,
   kHealthCheck,
   kHealthWatch,
   kReflection,
 };
-inline constexpr std::size_t kMethodCount = 27;
+inline constexpr std::size_t kMethodCount = 30;
 
 // The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
 // identified.

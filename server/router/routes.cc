@@ -39,6 +39,9 @@ RoutedTo RoutedToOf(Method method) {
     case Method::kGetMemory:
     case Method::kGetWriter:
     case Method::kRestoreStore:
+    case Method::kSplitStore:
+    case Method::kMoveRange:
+    case Method::kGetRanges:
       return RoutedTo::kPrimary;
   }
   return RoutedTo::kRouter;
@@ -84,6 +87,9 @@ void NoteAnswer(Method method, const std::string& store, const std::string& new_
       return revisions.Note(store, NumberField(response, {4}));
     case Method::kReadRows:
     case Method::kDeleteRows:
+    case Method::kSplitStore:
+    case Method::kMoveRange:
+    case Method::kGetRanges:
       return revisions.Note(store, NumberField(response, {2}));
     case Method::kGetMemory:
     case Method::kWatchMemory:

@@ -330,6 +330,7 @@ MessageScan::CountLimits ContractCountLimits(const Limits& limits) {
           {"softlookup.v1.RowFilter.exclude_ids", kFilterIdCountMax},
           {"softlookup.v1.Store.memories", kMemoryCountMax},
           {"softlookup.v1.Store.labels", kStoreLabelCountMax},
+          {"softlookup.admin.v1.MoveRangeRequest.nodes", kRangeNodeCountMax},
           {"google.protobuf.FieldMask.paths", kMaskPathCountMax}};
 }
 

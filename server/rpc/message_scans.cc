@@ -36,6 +36,9 @@ MessageScans::MessageScans(const Limits& limits) {
         admin::v1::AddReplicaRequest::descriptor(),
         admin::v1::RemoveReplicaRequest::descriptor(),
         admin::v1::MovePrimaryRequest::descriptor(),
+        admin::v1::SplitStoreRequest::descriptor(),
+        admin::v1::MoveRangeRequest::descriptor(),
+        admin::v1::GetRangesRequest::descriptor(),
         grpc::health::v1::HealthCheckRequest::descriptor(),
         grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()}) {
     scans_.emplace(type, std::make_unique<MessageScan>(*type, counts));

@@ -141,6 +141,9 @@ const std::vector<RequestType>& Types() {
       TypeOf<admin::v1::AddReplicaRequest>(),
       TypeOf<admin::v1::RemoveReplicaRequest>(),
       TypeOf<admin::v1::MovePrimaryRequest>(),
+      TypeOf<admin::v1::SplitStoreRequest>(),
+      TypeOf<admin::v1::MoveRangeRequest>(),
+      TypeOf<admin::v1::GetRangesRequest>(),
   };
   return *types;
 }

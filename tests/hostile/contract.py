@@ -134,4 +134,10 @@ METHODS = {method.name: method for method in (
            code=FAILED_PRECONDITION),
     Method(ADMIN_SERVICE, "MovePrimary", lambda: new("MovePrimaryRequest"),
            code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "SplitStore", lambda: new(
+        "SplitStoreRequest", store=SCRATCH_STORE, range_count=2), code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "MoveRange", lambda: new("MoveRangeRequest", store=SCRATCH_STORE, nodes=["n"]),
+           code=FAILED_PRECONDITION),
+    Method(ADMIN_SERVICE, "GetRanges", lambda: new("GetRangesRequest", store=SCRATCH_STORE),
+           code=FAILED_PRECONDITION),
 )}

@@ -23,7 +23,7 @@ READ = {"GetStore", "ListStores", "ReadRows", "Lookup", "StreamLookup", "Attend"
 WRITE = READ | {"Append", "StreamAppend", "DeleteRows", "GetWriter"}
 MANAGE = WRITE | {"CreateStore", "UpdateStore", "RenameStore", "CompactStore", "DeleteStore"}
 ADMIN = MANAGE | {"CreateBackup", "ListBackups", "RestoreStore", "GetGroup", "AddReplica",
-                  "RemoveReplica", "MovePrimary", "reflection"}
+                  "RemoveReplica", "MovePrimary", "SplitStore", "MoveRange", "GetRanges", "reflection"}
 # Who has rights in no store that a request names may still ask what names none.
 ELSEWHERE = {"ListStores", "Attend"}
 

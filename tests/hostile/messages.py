@@ -20,6 +20,9 @@ EMPTY_REQUESTS = {
     "AddReplica": contract.FAILED_PRECONDITION,
     "RemoveReplica": contract.FAILED_PRECONDITION,
     "MovePrimary": contract.FAILED_PRECONDITION,
+    "SplitStore": contract.FAILED_PRECONDITION,
+    "MoveRange": contract.FAILED_PRECONDITION,
+    "GetRanges": contract.FAILED_PRECONDITION,
 }
 
 

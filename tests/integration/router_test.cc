@@ -174,8 +174,9 @@ TEST_F(RouterTest, MalformedMessagesAreRefusedOnEveryMethod) {
           << method << " " << ::testing::PrintToString(bytes.substr(0, 9));
     }
   }
-  for (const char* method : {"CreateBackup", "ListBackups", "RestoreStore", "GetGroup",
-                             "AddReplica", "RemoveReplica", "MovePrimary"}) {
+  for (const char* method :
+       {"CreateBackup", "ListBackups", "RestoreStore", "GetGroup", "AddReplica", "RemoveReplica",
+        "MovePrimary", "SplitStore", "MoveRange", "GetRanges"}) {
     EXPECT_EQ(ReasonOf(SameAnswer(AdminPath(method), "\xff").status), "MALFORMED_MESSAGE")
         << method;
   }

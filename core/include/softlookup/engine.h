@@ -338,6 +338,26 @@ class Engine {
   virtual absl::StatusOr<StoreRenamed> RenameStore(const StoreRename& rename) = 0;
   virtual absl::Status DeleteStore(absl::string_view name) = 0;
 
+  // Makes the ranges of a store out of the store as it is.
+  using RangesOf = absl::FunctionRef<absl::StatusOr<std::vector<StoreRange>>(const StoreInfo&)>;
+  // Gives a store the ranges that `plan` makes of it, as one write and the store's next revision.
+  // `plan` is called in the write's turn, so that it sees all earlier writes. Other writes wait for
+  // it, so it must be quick. Its errors, and those of CheckStoreRanges() about what it returns,
+  // refuse the write. Blocks, as UpdateStore().
+  virtual absl::StatusOr<RangesInfo> SetRanges(absl::string_view name, RangesOf plan) = 0;
+  absl::StatusOr<RangesInfo> SetRanges(absl::string_view name,
+                                       const std::vector<StoreRange>& ranges) {
+    return SetRanges(
+        name, [&](const StoreInfo&) -> absl::StatusOr<std::vector<StoreRange>> { return ranges; });
+  }
+  // Returns what SetRanges() would, but with the revision that the store has, and changes nothing.
+  virtual absl::StatusOr<RangesInfo> PlanRanges(absl::string_view name, RangesOf plan) = 0;
+  absl::StatusOr<RangesInfo> GetRanges(absl::string_view name) {
+    return PlanRanges(name, [](const StoreInfo& store) -> absl::StatusOr<std::vector<StoreRange>> {
+      return store.config.ranges;
+    });
+  }
+
   // Appends the batch whole or not at all. `request` may be destroyed once this returns.
   //
   // An append's turn is its place in the order of writes. `on_turn` runs once, on this or another

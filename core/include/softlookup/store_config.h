@@ -24,6 +24,15 @@ struct Projection {
   std::vector<float> value;  // [value_dim, input_dim]
 };
 
+// The positions of a store from `begin` on, up to the next range of the store, and the nodes of the
+// store's group that answer lookups for their rows.
+struct StoreRange {
+  std::uint64_t begin = 0;
+  std::vector<std::string> nodes;
+
+  bool operator==(const StoreRange&) const = default;
+};
+
 // What a store is created with.
 struct StoreConfig {
   std::string name;
@@ -36,6 +45,9 @@ struct StoreConfig {
   std::vector<MemorySpec> memories;              // Beside the built-in `average`.
   std::shared_ptr<const Projection> projection;  // Null: none.
   std::map<std::string, std::string> labels;     // Of the store itself, not of its rows.
+  // By `begin`, ascending, as CheckStoreRanges() says. Empty: the store is whole, so that every
+  // node of its group answers for all rows. Only a server in a group reads them.
+  std::vector<StoreRange> ranges;
 };
 
 // The fields that an update changes. Unset fields keep their values.
@@ -65,6 +77,21 @@ struct StoreInfo {
   std::uint64_t byte_size = 0;       // Bytes that the store takes in RAM.
   absl::Time create_time;
   std::string damage;  // What is wrong with a damaged store, for people. Empty: the store is whole.
+};
+
+// A range of a store, and its rows.
+struct RangeInfo {
+  StoreRange range;
+  std::uint64_t row_count = 0;       // Positions of the range that have had a row.
+  std::uint64_t live_row_count = 0;  // Rows that are not deleted.
+  std::uint64_t byte_size = 0;       // Bytes of the components of rows that no compaction dropped.
+};
+
+// The ranges of a store as of one revision.
+struct RangesInfo {
+  std::uint64_t revision = 0;
+  std::uint64_t row_count = 0;    // Of the whole store, as in StoreInfo.
+  std::vector<RangeInfo> ranges;  // Empty: the store is whole.
 };
 
 // What a rename has done.

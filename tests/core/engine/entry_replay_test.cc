@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/open_on_log.h"
 #include "core/replicated_log/entry_batch.h"
 #include "core/storage/records.h"
+#include "softlookup/store_ranges.h"
 #include "tests/core/store/same_store.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
@@ -118,6 +120,7 @@ class EntryReplayTest : public ::testing::Test {
       ASSERT_NO_FATAL_FAILURE(ExpectSameStore(*(*mine)->snapshot(), *(*loaded.store)->snapshot()));
       EXPECT_EQ((*mine)->info().config.labels, (*loaded.store)->info().config.labels);
       EXPECT_EQ((*mine)->info().config.temperature, (*loaded.store)->info().config.temperature);
+      EXPECT_EQ((*mine)->info().config.ranges, (*loaded.store)->info().config.ranges);
       ASSERT_NO_FATAL_FAILURE(ExpectSameWriters((*mine)->editor(), (*loaded.store)->editor()));
       rows += (*mine)->snapshot()->row_count();
     }
@@ -189,7 +192,16 @@ TEST_P(RandomReplayTest, TheStoresAreThoseThatAStartWouldLoad) {
           IsOk());
       continue;
     }
-    switch (below(10)) {
+    switch (below(11)) {
+      case 10: {
+        const std::uint64_t step = RangeStep(info->config);
+        std::vector<StoreRange> ranges;
+        for (std::uint64_t i = below(4); i > 0; --i) {
+          ranges.push_back({.begin = ranges.size() * step, .nodes = {absl::StrCat("n", below(3))}});
+        }
+        ASSERT_THAT(engine_->SetRanges(name, ranges), IsOk());
+        break;
+      }
       case 0:
         (void)engine_->RenameStore(
             {.name = name, .new_name = names[below(names.size())], .replace = below(2) == 0});

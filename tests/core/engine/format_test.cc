@@ -41,7 +41,8 @@ namespace fs = std::filesystem;
 // Store "deleted" is. From v2 on, stores of kNarrow have their first kNarrowRows rows. From v3 on,
 // store "compacted" has the same rows as "rows" had when they were appended, those from kWithIds
 // on without ids. Of its first block, one row in kKeptEvery is left, and the block is compacted.
-constexpr int kVersion = 3;
+// From v4 on, store "ranges" has the ranges of Ranges(), and no rows.
+constexpr int kVersion = 4;
 constexpr std::uint64_t kRows = 2'100, kHalf = 1'050;
 constexpr std::int64_t kKeyDim = 4, kValueDim = 2;
 constexpr std::uint64_t kFirstId = 1'000'000'000'000;
@@ -90,6 +91,12 @@ StoreConfig SettingsConfig() {
       .projection = std::make_shared<const Projection>(Projection{
           .input_dim = 1, .query = {1, 2, 3, 4}, .key = {-1, -2, -3, -4}, .value = {0.5f, 0.25f}}),
       .labels = {{"kind", "golden"}, {"owner", ""}}};
+}
+
+std::vector<StoreRange> Ranges() {
+  return {{.begin = 0, .nodes = {"n1"}},
+          {.begin = 8 * kBlockRows, .nodes = {"n2", "n3"}},
+          {.begin = std::uint64_t{1} << 40, .nodes = {"a.node-of_64"}}};
 }
 
 class Rows {
@@ -202,6 +209,10 @@ void WriteHistory(const std::string& directory, const std::string& killed) {
   filter.end = kDeletedEnd;
   ASSERT_THAT(engine->DeleteRows("rows", filter), IsOk());
   WriteCompacted(*engine);
+  StoreConfig with_ranges = RowsConfig();
+  with_ranges.name = "ranges";
+  ASSERT_THAT(engine->CreateStore(with_ranges), IsOk());
+  ASSERT_THAT(engine->SetRanges("ranges", Ranges()), IsOk());
   log.AwaitReclaimed();  // Else files could go while they are copied.
   fs::copy(directory, killed, fs::copy_options::recursive);
 }
@@ -325,12 +336,19 @@ void CheckSettings(const StoreConfig& config) {
   EXPECT_EQ(config.labels, expected.labels);
 }
 
-void CheckHistory(const std::string& directory, int version) {
+// `ranges` are those of the store "ranges", if the version has it.
+void CheckHistory(const std::string& directory, int version,
+                  const std::vector<StoreRange>& ranges = Ranges()) {
   auto engine = Open(directory);
   ASSERT_NE(engine, nullptr);
   const auto stores = engine->ListStores("", "", 10);
   ASSERT_THAT(stores, IsOk());
-  ASSERT_EQ(stores->stores.size(), version == 1 ? 2u : version == 2 ? 4u : 5u);
+  ASSERT_EQ(stores->stores.size(), version == 1 ? 2u : version == 2 ? 4u : version == 3 ? 5u : 6u);
+  for (const StoreInfo& store : stores->stores) {
+    EXPECT_EQ(store.config.ranges,
+              store.config.name == "ranges" ? ranges : std::vector<StoreRange>())
+        << store.config.name;
+  }
   const auto rows = engine->GetStore("rows"), settings = engine->GetStore("settings");
   ASSERT_THAT(rows, IsOk());
   EXPECT_EQ(rows->config.score, Score::kDot);
@@ -377,7 +395,7 @@ TEST(FormatTest, OpensWhatEarlierVersionsWrote) {
     EXPECT_THAT(Engine::Verify(copy, ignore), IsOk());
     CheckHistory(copy, std::stoi(version.path().filename().string().substr(1)));
   }
-  EXPECT_GE(count, 3);
+  EXPECT_GE(count, 4);
 }
 
 TEST(FormatTest, RestoresStoresOfCopiesThatEarlierVersionsWrote) {
@@ -390,6 +408,7 @@ TEST(FormatTest, RestoresStoresOfCopiesThatEarlierVersionsWrote) {
     std::vector<std::string> stores = {"rows", "settings"};
     if (number >= 2) stores.insert(stores.end(), {"bfloat16", "int8"});
     if (number >= 3) stores.push_back("compacted");
+    if (number >= 4) stores.push_back("ranges");
     {
       const auto engine = Open(data);
       ASSERT_NE(engine, nullptr);
@@ -399,7 +418,7 @@ TEST(FormatTest, RestoresStoresOfCopiesThatEarlierVersionsWrote) {
         EXPECT_THAT(restored, IsOk()) << store;
       }
     }
-    CheckHistory(data, number);
+    CheckHistory(data, number, /*ranges=*/{});
   }
 }
 

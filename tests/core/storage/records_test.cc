@@ -309,6 +309,46 @@ TEST(RecordsTest, OnlyAConfigurationOfAnotherStorageTypeSaysSo) {
   }
 }
 
+StoreConfig ConfigWithRanges() {
+  return {.name = "s",
+          .key_dim = 2,
+          .value_dim = 1,
+          .labels = {{"a", "b"}},
+          .ranges = {{.begin = 0, .nodes = {"n1"}}, {.begin = 0x0102, .nodes = {"n2", "x"}}}};
+}
+
+// Servers that do not know of ranges refuse version 3, and read the other versions.
+TEST(RecordsTest, OnlyAConfigurationWithRangesSaysThem) {
+  StoreConfig whole = ConfigWithRanges();
+  whole.ranges.clear();
+  const std::string plain = EncodeConfig({.config = whole});
+  EXPECT_EQ(plain[0], 1);
+  for (const StorageType type :
+       {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
+    StoreConfig config = ConfigWithRanges();
+    config.storage_type = type;
+    const std::string encoded = EncodeConfig({.config = config});
+    EXPECT_EQ(Hex(encoded), "03" + Hex(plain.substr(1)) +
+                                Hex(std::string(1, static_cast<char>(type))) +
+                                "02000000"
+                                "0000000000000000"
+                                "01000000"
+                                "020000006e31"
+                                "0201000000000000"
+                                "02000000"
+                                "020000006e32"
+                                "0100000078");
+    const auto parsed = ParseConfig(encoded);
+    ASSERT_THAT(parsed, IsOk());
+    EXPECT_EQ(parsed->config.storage_type, type);
+    EXPECT_EQ(parsed->config.ranges, config.ranges);
+    EXPECT_EQ(parsed->config.labels, config.labels);
+  }
+  // Nobody writes a version 3 that says nothing new.
+  const std::string none = "\3" + plain.substr(1) + std::string("\1\0\0\0\0", 5);
+  EXPECT_THAT(ParseConfig(none), StatusIs(kDataLoss, "a configuration"));
+}
+
 TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
   const std::string values[] = {
       EncodeConfig({.config = {.name = "s", .key_dim = 2, .value_dim = 1, .labels = {{"a", "b"}}}}),
@@ -322,11 +362,13 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
                                .value_dim = 1,
                                .storage_type = StorageType::kInt8,
                                .labels = {{"a", "b"}}}}),
+      EncodeConfig({.config = ConfigWithRanges()}),
   };
   const auto parse = [](std::size_t kind, absl::string_view value) {
     switch (kind) {
       case 0:
       case 6:
+      case 7:
         return ParseConfig(value).status();
       case 1:
         return ParseRevision(value).status();
@@ -340,7 +382,7 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
         return ParseWriter(value).status();
     }
   };
-  for (std::size_t kind = 0; kind < 7; ++kind) {
+  for (std::size_t kind = 0; kind < 8; ++kind) {
     const std::string& value = values[kind];
     EXPECT_THAT(parse(kind, value), IsOk());
     for (std::size_t size = 0; size < value.size(); ++size) {
@@ -349,8 +391,8 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
     }
     EXPECT_THAT(parse(kind, value + "x"), StatusIs(kDataLoss, "")) << kind;
     std::string later = value;
-    later[0] = 3;
-    EXPECT_THAT(parse(kind, later), StatusIs(kDataLoss, "version 3")) << kind;
+    later[0] = 4;
+    EXPECT_THAT(parse(kind, later), StatusIs(kDataLoss, "version 4")) << kind;
   }
   EXPECT_THAT(ParseKey("short"), StatusIs(kDataLoss, ""));
   for (const int type : {0, 1, 2, 5, 255}) {  // A FLOAT32 store's configuration has version 1.

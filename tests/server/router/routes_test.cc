@@ -66,6 +66,9 @@ const std::map<Method, ParsedStore>& ParsedStores() {
       {Method::kGetMemory, ByStore<v1::GetMemoryRequest>()},
       {Method::kWatchMemory, ByStore<v1::WatchMemoryRequest>()},
       {Method::kGetWriter, ByStore<v1::GetWriterRequest>()},
+      {Method::kSplitStore, ByStore<admin::v1::SplitStoreRequest>()},
+      {Method::kMoveRange, ByStore<admin::v1::MoveRangeRequest>()},
+      {Method::kGetRanges, ByStore<admin::v1::GetRangesRequest>()},
       {Method::kRestoreStore,
        Parsed<admin::v1::RestoreStoreRequest>([](const admin::v1::RestoreStoreRequest& request) {
          return request.name().empty() ? request.store() : request.name();
@@ -161,13 +164,15 @@ TEST(RoutesTest, OnlyWhatHappensOnceMayBeSentTwice) {
     grpc::ByteBuffer request = BufferOf(bytes);
     return RepeatOf(method, request);
   };
-  for (const Method method : {Method::kGetStore, Method::kListStores, Method::kReadRows,
-                              Method::kLookup, Method::kGetMemory, Method::kGetWriter}) {
+  for (const Method method :
+       {Method::kGetStore, Method::kListStores, Method::kReadRows, Method::kLookup,
+        Method::kGetMemory, Method::kGetWriter, Method::kGetRanges}) {
     EXPECT_EQ(repeat(method, ""), Repeat::kAllowed) << NameOf(method);
   }
   for (const Method method :
        {Method::kCreateStore, Method::kUpdateStore, Method::kRenameStore, Method::kDeleteStore,
-        Method::kDeleteRows, Method::kAppend, Method::kRestoreStore, Method::kMovePrimary}) {
+        Method::kDeleteRows, Method::kAppend, Method::kRestoreStore, Method::kMovePrimary,
+        Method::kSplitStore, Method::kMoveRange}) {
     EXPECT_EQ(repeat(method, ""), Repeat::kNever) << NameOf(method);
   }
   v1::AppendRequest append;
@@ -218,6 +223,14 @@ TEST(RoutesTest, TheRevisionIsThatOfTheAnswer) {
   v1::CompactStoreResponse compacted;
   compacted.mutable_store()->set_revision(7);
   EXPECT_EQ(NeededAfter(Method::kCompactStore, compacted), 7u);
+  admin::v1::StoreRanges ranges;
+  ranges.set_store("s");
+  ranges.set_row_count(9);
+  ranges.add_ranges()->set_begin(5);
+  ranges.set_revision(7);
+  for (const Method method : {Method::kSplitStore, Method::kMoveRange, Method::kGetRanges}) {
+    EXPECT_EQ(NeededAfter(method, ranges), 7u) << NameOf(method);
+  }
 }
 
 TEST(RoutesTest, AfterAStoreWasReplacedThePrimaryIsAsked) {

@@ -29,14 +29,14 @@ namespace softlookup {
 // Says when the client sends a failed call again.
 //
 // Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
-// ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups, GetGroup and Health. Append is
-// safe if the request has `writer` and `sequence`, because the server then applies it exactly once.
-// CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows, CreateBackup,
-// RestoreStore, AddReplica, RemoveReplica, MovePrimary and any other Append are sent once, unless
-// the server refuses them because it is still reading its stores (LOADING). If the answer is lost,
-// such a call may or may not have taken effect. ReadRows and WatchMemory are sent once, because
-// only their caller knows after which row or memory to go on. An AppendStream with a writer is
-// bounded by its own outage_max instead of attempts_max.
+// ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups, GetGroup, GetRanges and Health.
+// Append is safe if the request has `writer` and `sequence`, because the server then applies it
+// exactly once. CreateStore, UpdateStore, RenameStore, CompactStore, DeleteStore, DeleteRows,
+// CreateBackup, RestoreStore, AddReplica, RemoveReplica, MovePrimary, SplitStore, MoveRange and any
+// other Append are sent once, unless the server refuses them because it is still reading its stores
+// (LOADING). If the answer is lost, such a call may or may not have taken effect. ReadRows and
+// WatchMemory are sent once, because only their caller knows after which row or memory to go on. An
+// AppendStream with a writer is bounded by its own outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
@@ -345,6 +345,26 @@ class Client {
   // Has the server step down, so that another replica becomes the primary. Waits for that for some
   // seconds. The `primary` of the result is empty if no replica has become the primary by then.
   absl::StatusOr<admin::v1::Group> MovePrimary(const CallOptions& call = {});
+
+  // The next three are about the ranges of a store, and return them as they are then. NotFound if
+  // there is no such store. FailedPrecondition with the reason NO_CLUSTER if the server is no
+  // replica. Changes are sent once, and the primary alone makes them. With `dry_run`, the first two
+  // return what they would set, and change nothing.
+
+  // Cuts the rows that `store` has now into `range_count` ranges of about equal size, which go
+  // round the nodes of the group. With a `range_count` of 1 the store has no ranges any more.
+  // InvalidArgument if it has too few rows for that many.
+  absl::StatusOr<admin::v1::StoreRanges> SplitStore(std::string_view store,
+                                                    std::uint32_t range_count, bool dry_run = false,
+                                                    const CallOptions& call = {});
+  // Gives the range of `store` that begins at `begin` to `nodes`, 1 to 5 nodes of the group.
+  // InvalidArgument if no range begins there, or a node is none of the group.
+  absl::StatusOr<admin::v1::StoreRanges> MoveRange(std::string_view store, std::uint64_t begin,
+                                                   const std::vector<std::string>& nodes,
+                                                   bool dry_run = false,
+                                                   const CallOptions& call = {});
+  absl::StatusOr<admin::v1::StoreRanges> GetRanges(std::string_view store,
+                                                   const CallOptions& call = {});
 
   // Returns whether the server takes calls. If `service` is not empty, returns whether this one
   // gRPC service does, such as "softlookup.v1.SoftLookup". NotFound if the server has no service of

@@ -1,11 +1,11 @@
-#include "server/base/cluster_name.h"
+#include "core/base/cluster_name.h"
 
 #include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
 
-namespace softlookup::server {
+namespace softlookup {
 
 bool IsClusterName(absl::string_view text) {
   constexpr std::size_t kBytesMax = 64;
@@ -14,4 +14,4 @@ bool IsClusterName(absl::string_view text) {
   });
 }
 
-}  // namespace softlookup::server
+}  // namespace softlookup

@@ -1,0 +1,158 @@
+#include "server/admin/range_methods.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "server/rpc/message_bytes.h"
+#include "server/rpc/unary_call.h"
+#include "softlookup/admin/v1/admin.pb.h"
+#include "softlookup/store_ranges.h"
+
+namespace softlookup::server {
+namespace {
+
+// How long a call waits for the names of the replicas. They are asked of the thread that also syncs
+// what is written, and not of etcd.
+constexpr absl::Duration kReplicasWaitMax = absl::Seconds(5);
+
+// Begins the work of a call about the ranges of `store`: checks that the server is a replica, and
+// that the caller may make the call.
+absl::Status Begin(Call& call, const GroupMember& member, const std::string& store) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckIsReplica(member));
+  return call.gate().Enter(store);
+}
+
+// Returns the names of the group's replicas, in their order. Blocks.
+absl::StatusOr<std::vector<std::string>> ReplicasOf(const GroupMember& member) {
+  // Outlives this call if the answer comes later.
+  struct Answer {
+    absl::Notification is_there;
+    absl::StatusOr<GroupStatus> group;
+  };
+  const auto answer = std::make_shared<Answer>();
+  member.replication->GetGroup([answer](absl::StatusOr<GroupStatus> group) {
+    answer->group = std::move(group);
+    answer->is_there.Notify();
+  });
+  absl::Status status = absl::UnavailableError("the replica does not answer");
+  if (answer->is_there.WaitForNotificationWithTimeout(kReplicasWaitMax)) {
+    status = answer->group.status();
+  }
+  if (!status.ok()) return ErrorOfGroup(status, /*is_change=*/false);
+  std::vector<std::string> names;
+  for (const GroupStatus::Node& node : answer->group->replicas) names.push_back(node.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+// Checks that `nodes`, of a request, can be those of a range, and are replicas of the group.
+absl::Status CheckNodes(const std::vector<std::string>& nodes,
+                        const std::vector<std::string>& replicas) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckRangeNodes("nodes", nodes));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (std::ranges::binary_search(replicas, nodes[i])) continue;
+    return InvalidOption(absl::StrCat("nodes[", i, "]"),
+                         absl::StrCat("node ", nodes[i], " is no replica of the group, which has ",
+                                      absl::StrJoin(replicas, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+void EncodeRanges(const std::string& store, const RangesInfo& info,
+                  admin::v1::StoreRanges& message) {
+  message.set_store(store);
+  message.set_revision(info.revision);
+  message.set_row_count(info.row_count);
+  for (const RangeInfo& range : info.ranges) {
+    admin::v1::StoreRange& added = *message.add_ranges();
+    added.set_begin(range.range.begin);
+    for (const std::string& node : range.range.nodes) added.add_nodes(node);
+    added.set_row_count(range.row_count);
+    added.set_live_row_count(range.live_row_count);
+    added.set_byte_size(range.byte_size);
+  }
+}
+
+// Sets the ranges that `plan` makes of the store that `request` names, unless it asks for a plan
+// alone.
+template <typename Request>
+absl::Status Apply(Engine& engine, const Request& request, Engine::RangesOf plan,
+                   admin::v1::StoreRanges& response) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const RangesInfo info, request.dry_run()
+                                                         ? engine.PlanRanges(request.store(), plan)
+                                                         : engine.SetRanges(request.store(), plan));
+  EncodeRanges(request.store(), info, response);
+  return absl::OkStatus();
+}
+
+absl::Status SplitStore(Engine& engine, const GroupMember& member, Call& call,
+                        const admin::v1::SplitStoreRequest& request,
+                        admin::v1::StoreRanges& response) {
+  SOFTLOOKUP_RETURN_IF_ERROR(Begin(call, member, request.store()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::string> replicas, ReplicasOf(member));
+  return Apply(
+      engine, request,
+      [&](const StoreInfo& store) { return EqualRanges(store, request.range_count(), replicas); },
+      response);
+}
+
+absl::Status MoveRange(Engine& engine, const GroupMember& member, Call& call,
+                       const admin::v1::MoveRangeRequest& request,
+                       admin::v1::StoreRanges& response) {
+  SOFTLOOKUP_RETURN_IF_ERROR(Begin(call, member, request.store()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::string> replicas, ReplicasOf(member));
+  const std::vector<std::string> nodes(request.nodes().begin(), request.nodes().end());
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckNodes(nodes, replicas));
+  return Apply(
+      engine, request,
+      [&](const StoreInfo& store) { return WithNodes(store, request.begin(), nodes); }, response);
+}
+
+absl::Status GetRanges(Engine& engine, const GroupMember& member, Call& call,
+                       const admin::v1::GetRangesRequest& request,
+                       admin::v1::StoreRanges& response) {
+  SOFTLOOKUP_RETURN_IF_ERROR(Begin(call, member, request.store()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const RangesInfo info, engine.GetRanges(request.store()));
+  EncodeRanges(request.store(), info, response);
+  return CheckAnswerBytes(response, engine.limits().message_bytes_max);
+}
+
+// Has a worker call `method` with the request, and answers with its response.
+template <typename Request>
+void StartRangeCall(std::unique_ptr<Call> call, Engine& engine, const GroupMember& member,
+                    absl::Status (*method)(Engine&, const GroupMember&, Call&, const Request&,
+                                           admin::v1::StoreRanges&)) {
+  StartCall<Request, admin::v1::StoreRanges>(
+      std::move(call), UnaryCall::RunOn::kWorker,
+      [&engine, &member, method](Call& call, const Request& request,
+                                 admin::v1::StoreRanges& response) {
+        return method(engine, member, call, request, response);
+      });
+}
+
+}  // namespace
+
+void StartSplitStore(std::unique_ptr<Call> call, Engine& engine, const GroupMember& member) {
+  StartRangeCall(std::move(call), engine, member, &SplitStore);
+}
+
+void StartMoveRange(std::unique_ptr<Call> call, Engine& engine, const GroupMember& member) {
+  StartRangeCall(std::move(call), engine, member, &MoveRange);
+}
+
+void StartGetRanges(std::unique_ptr<Call> call, Engine& engine, const GroupMember& member) {
+  StartRangeCall(std::move(call), engine, member, &GetRanges);
+}
+
+}  // namespace softlookup::server
