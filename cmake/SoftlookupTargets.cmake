@@ -43,6 +43,29 @@ function(softlookup_library name)
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:softlookup_build_flags>)
 endfunction()
 
+# softlookup_inner_proto(NAME PROTOCOL): makes softlookup::NAME_proto of NAME/NAME.proto in the current
+# folder. These protocols stay out of proto/ and its library: clients do not speak them.
+function(softlookup_inner_proto name protocol)
+  set(generated_dir "${CMAKE_CURRENT_BINARY_DIR}/generated")
+  set(proto "${CMAKE_CURRENT_SOURCE_DIR}/${name}/${name}.proto")
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
+  set(stem "${generated_dir}/${folder}/${name}")
+  file(MAKE_DIRECTORY "${generated_dir}")
+  set(sources "${stem}.pb.cc" "${stem}.pb.h" "${stem}.grpc.pb.cc" "${stem}.grpc.pb.h")
+  add_custom_command(
+    OUTPUT ${sources}
+    COMMAND protobuf::protoc -I "${PROJECT_SOURCE_DIR}" -I "${PROJECT_SOURCE_DIR}/proto" --cpp_out "${generated_dir}"
+      --grpc_out "${generated_dir}" "--plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN}" "${proto}"
+    DEPENDS "${proto}"
+    COMMENT "Generating the protocol of ${protocol}"
+    VERBATIM)
+  add_library(softlookup_${name}_proto STATIC EXCLUDE_FROM_ALL ${sources})
+  add_library(softlookup::${name}_proto ALIAS softlookup_${name}_proto)
+  set_target_properties(softlookup_${name}_proto PROPERTIES UNITY_BUILD OFF)
+  target_include_directories(softlookup_${name}_proto SYSTEM PUBLIC "${generated_dir}")
+  target_link_libraries(softlookup_${name}_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf ${ARGN})
+endfunction()
+
 # Every program that is built for tsan gets what tells it of Debian's Abseil.
 function(softlookup_tell_tsan program)
   if(SOFTLOOKUP_SANITIZE MATCHES "thread")

@@ -44,7 +44,10 @@ Router::Router(std::unique_ptr<FrontEnd> front_end, const Flags& flags, EtcdOpti
                 .watch = watch_,
                 .tenants = tenants_,
                 .revisions = revisions_,
-                .silence = silence_},
+                .ranged_stores = ranged_stores_,
+                .silence = silence_,
+                .part_bytes = part_bytes_,
+                .message_bytes_max = flags.limits.message_bytes_max},
                front_end_->health()),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       pages_([this] { return front_end_->health().is_serving(); }, [this] { return metrics(); }) {}

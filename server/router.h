@@ -12,6 +12,7 @@
 #include "server/admin/admin_pages.h"
 #include "server/admin/http_server.h"
 #include "server/cluster/call_set.h"
+#include "server/cluster/shared_limit.h"
 #include "server/cluster_files.h"
 #include "server/flags.h"
 #include "server/front_end.h"
@@ -19,6 +20,7 @@
 #include "server/observability/process_stats.h"
 #include "server/observability/routed_nodes.h"
 #include "server/router/cluster_watch.h"
+#include "server/router/ranged_stores.h"
 #include "server/router/router_service.h"
 #include "server/router/seen_revisions.h"
 #include "server/router/silence_watch.h"
@@ -49,6 +51,9 @@ class Router {
   Router(std::unique_ptr<FrontEnd> front_end, const Flags& flags, EtcdOptions etcd,
          const PeerPem& pem);
 
+  // Bytes of the parts of lookups that are not merged yet. Decoded, they take a small multiple.
+  static constexpr std::uint64_t kPartBytesMax = std::uint64_t{256} << 20;
+
   // Whether a node can be called.
   bool has_node() const;
   RoutedNodes nodes() const;
@@ -62,6 +67,8 @@ class Router {
   bool serves_ ABSL_GUARDED_BY(health_mutex_) = false;
   const std::shared_ptr<CallSet> calls_ = std::make_shared<CallSet>();  // Of nodes.
   SeenRevisions revisions_;
+  RangedStores ranged_stores_;
+  SharedLimit part_bytes_{kPartBytesMax};
   SilenceWatch silence_;
   ClusterWatch watch_;
   TenantTable tenants_;

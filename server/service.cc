@@ -12,6 +12,7 @@
 #include "server/rpc/compact_call.h"
 #include "server/rpc/lookup_call.h"
 #include "server/rpc/lookup_stream.h"
+#include "server/rpc/range_calls.h"
 #include "server/rpc/reflection.h"
 #include "server/rpc/row_stream.h"
 #include "server/rpc/store_methods.h"
@@ -100,6 +101,12 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return HealthWatch::Start(std::move(call), health_);
     case Method::kReflection:
       return ReflectionStream::Start(std::move(call));
+    case Method::kBeginLookup:
+      return StartBeginLookup(std::move(call), engine_);
+    case Method::kAnswerPart:
+      return StartAnswerPart(std::move(call), engine_);
+    case Method::kSumRows:
+      return StartSumRows(std::move(call), engine_);
   }
 }
 

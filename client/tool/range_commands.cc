@@ -143,7 +143,8 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
   split->footer(
       "Shows the plan, then makes it. The ranges have about as many rows each, of those that the\n"
       "store has now, and go round the nodes in the order of their names. Rows that come later\n"
-      "belong to the last range. For now every node keeps all rows and answers for all of them.");
+      "belong to the last range. Routers then ask a node of each range for its part of a lookup.\n"
+      "For now every node keeps all rows.");
   AddStoreAndDryRun(split, &split_flags->store, &split_flags->dry_run);
   split
       ->add_option("--ranges", split_flags->range_count,

@@ -69,6 +69,8 @@ void KeptSnapshots::Keep(const Store& store, const Snapshot& next) {
   Dropped dropped;
   absl::MutexLock lock(&mutex_);
   DropOld(dropped);
+  // To drop others would not help, and would end the lookups that read them.
+  if (bytes > bytes_max_) return;
   while (!HasRoomFor(bytes) && !places_.empty()) DropOldest(dropped);
   if (!HasRoomFor(bytes)) return;
   if (revision > kCountMax) DropOne({store.number(), revision - kCountMax}, dropped);

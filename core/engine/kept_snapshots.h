@@ -35,7 +35,7 @@ absl::Status SnapshotGone(const Store& store, absl::string_view message);
 // block that was compacted since. These bytes count as reserved in the budget. Thread-safe.
 class KeptSnapshots {
  public:
-  static constexpr std::uint64_t kCountMax = 1024;  // Of one store.
+  static constexpr std::uint64_t kCountMax = 16'384;  // Of one store.
   // How long a snapshot is kept, and how long those of a store are kept after it was last asked for
   // a part.
   static constexpr absl::Duration kTimeMax = absl::Seconds(10);

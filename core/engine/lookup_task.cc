@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "core/base/cost.h"
+#include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/memories.h"
 #include "core/engine/project.h"
 #include "core/engine/validate.h"
+#include "softlookup/partial_lookup.h"
 
 namespace softlookup {
 
@@ -27,6 +29,9 @@ absl::Status LookupTask::SelectWithoutRanking(const LookupRequest& request,
   const StoreConfig& config = snapshot->config();
   const Limits& limits = context_.limits;
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLookup(request, config, limits));
+  if (request.refuses_ranges && !part.has_value() && !config.ranges.empty()) {
+    return MakeError(kStoreHasRanges, "The store is cut into ranges, which answer in parts");
+  }
   SOFTLOOKUP_ASSIGN_OR_RETURN(
       const ResolvedOptions options,
       ResolveOptions(request.options, config.score, config.temperature, limits));

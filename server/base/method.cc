@@ -9,6 +9,7 @@ namespace {
 
 constexpr bool kChanges = true, kReads = false;
 constexpr bool kAudited = true, kNotAudited = false;
+constexpr bool kForRouters = true;
 
 // Indexed by Method.
 constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
@@ -72,6 +73,12 @@ constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
      kNotAudited},
     {Method::kReflection, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
      "Reflection", Access::kAdmin, kReads, kNotAudited},
+    {Method::kBeginLookup, "/softlookup.cluster.v1.RangeService/BeginLookup", "BeginLookup",
+     Access::kRead, kReads, kNotAudited, kForRouters},
+    {Method::kAnswerPart, "/softlookup.cluster.v1.RangeService/AnswerPart", "AnswerPart",
+     Access::kRead, kReads, kNotAudited, kForRouters, /*counts_as_request=*/false},
+    {Method::kSumRows, "/softlookup.cluster.v1.RangeService/SumRows", "SumRows", Access::kRead,
+     kReads, kNotAudited, kForRouters, /*counts_as_request=*/false},
 }};
 
 constexpr bool AreInOrder() {

@@ -8,7 +8,8 @@
 
 namespace softlookup::server {
 
-// The methods of all services: SoftLookup, Admin, and gRPC's own health and reflection.
+// The methods of all services: SoftLookup, Admin, gRPC's own health and reflection, and those that
+// routers call at nodes.
 enum class Method : std::uint8_t {
   kCreateStore,
   kGetStore,
@@ -40,8 +41,11 @@ enum class Method : std::uint8_t {
   kHealthCheck,
   kHealthWatch,
   kReflection,
+  kBeginLookup,
+  kAnswerPart,
+  kSumRows,
 };
-inline constexpr std::size_t kMethodCount = 30;
+inline constexpr std::size_t kMethodCount = 33;
 
 // The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
 // identified.
@@ -58,6 +62,11 @@ struct MethodSpec {
   // Whether each call leaves an audit line, even if it fails (see CallAuditor). True of all methods
   // that make changes, and of the whole Admin service.
   bool is_audited;
+  // Whether only routers may call the method, at the port of nodes.
+  bool is_for_routers = false;
+  // Whether a call counts as a request of its caller and of the store's tenant. False of what is
+  // asked after another call that counts.
+  bool counts_as_request = true;
 };
 
 const MethodSpec& SpecOf(Method method);

@@ -77,7 +77,7 @@ absl::Status SeedWriter::ReadKept(absl::FunctionRef<bool()> should_stop) {
   fs::directory_iterator it(directory_, error), end;
   for (; !error && it != end; it.increment(error)) {
     if (it->symlink_status(error).type() != fs::file_type::regular) continue;
-    KeptFile kept;
+    KeptSeedFile kept;
     SOFTLOOKUP_ASSIGN_OR_RETURN(kept.size, AddFile(it->path(), kept.sha256, should_stop));
     if (kept.size != 0) kept_.emplace(it->path().filename().string(), std::move(kept));
   }
@@ -124,6 +124,7 @@ absl::Status SeedWriter::BeginFile(const cluster::v1::SeedFile& file) {
   if (!names_.insert(file.name()).second) {
     return MalformedSeed(absl::StrCat("the file \"", shown(), "\" comes twice"));
   }
+  SOFTLOOKUP_RETURN_IF_ERROR(RemoveBefore(file.name()));
   const auto kept = kept_.find(file.name());
   const bool is_kept = file.kept_size() != 0;
   if (is_kept && (kept == kept_.end() || kept->second.size != file.kept_size() ||
@@ -141,6 +142,16 @@ absl::Status SeedWriter::BeginFile(const cluster::v1::SeedFile& file) {
   file_->descriptor = std::move(descriptor);
   file_->size_left = file.size() - file.kept_size();
   if (is_kept) file_->sha256 = std::move(kept->second.sha256);
+  if (kept != kept_.end()) kept_.erase(kept);
+  return absl::OkStatus();
+}
+
+absl::Status SeedWriter::RemoveBefore(const std::string& name) {
+  while (!kept_.empty() && kept_.begin()->first < name) {
+    const std::string path = absl::StrCat(directory_, "/", kept_.begin()->first);
+    if (unlink(path.c_str()) != 0) return FileError("remove", path, errno);
+    kept_.erase(kept_.begin());
+  }
   return absl::OkStatus();
 }
 

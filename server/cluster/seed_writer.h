@@ -2,10 +2,10 @@
 #define SOFTLOOKUP_SERVER_CLUSTER_SEED_WRITER_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -16,6 +16,20 @@
 #include "server/cluster/sha256_stream.h"
 
 namespace softlookup::server {
+
+// A file that was there before a copy came.
+struct KeptSeedFile {
+  std::uint64_t size = 0;
+  Sha256Stream sha256;  // Of its bytes.
+};
+
+// A file that has begun to come.
+struct IncomingSeedFile {
+  std::string path;
+  FileDescriptor descriptor;
+  std::uint64_t size_left = 0;  // Bytes that are still to come.
+  Sha256Stream sha256;          // Of the bytes that are there.
+};
 
 // Writes the files of a Seed's responses to a directory, which nothing else changes meanwhile.
 class SeedWriter {
@@ -39,31 +53,21 @@ class SeedWriter {
   void Remove();
 
  private:
-  // A file that was there before.
-  struct KeptFile {
-    std::uint64_t size = 0;
-    Sha256Stream sha256;  // Of its bytes.
-  };
-  // A file that has begun to come.
-  struct IncomingFile {
-    std::string path;
-    FileDescriptor descriptor;
-    std::uint64_t size_left = 0;  // Bytes that are still to come.
-    Sha256Stream sha256;          // Of the bytes that are there.
-  };
-
   explicit SeedWriter(const std::string& directory) : directory_(directory) {}
 
   absl::Status ReadKept(absl::FunctionRef<bool()> should_stop);
   absl::Status BeginFile(const cluster::v1::SeedFile& file);
+  // Removes the kept files whose names come before `name`. They are not of the copy, whose files
+  // come in the order of their names. If copies are cut again and again, their disk does not fill.
+  absl::Status RemoveBefore(const std::string& name);
   absl::Status AddChunk(absl::string_view chunk);
   absl::Status EndFile(const std::string& sha256);
   absl::Status EndCopy(std::uint64_t file_count);
 
   std::string directory_;
-  absl::flat_hash_map<std::string, KeptFile> kept_;  // By name.
-  std::optional<IncomingFile> file_;                 // The one that has begun and not ended.
-  absl::flat_hash_set<std::string> names_;           // Of the files that have begun.
+  std::map<std::string, KeptSeedFile> kept_;  // By name. Those that may still be of the copy.
+  std::optional<IncomingSeedFile> file_;      // The one that has begun and not ended.
+  absl::flat_hash_set<std::string> names_;    // Of the files that have begun.
   bool is_complete_ = false;
 };
 

@@ -37,11 +37,13 @@ std::shared_ptr<Node> ReplicaCall::Choose(const Group& group) const {
   const std::size_t turn = turns.fetch_add(1, std::memory_order_relaxed);
   const std::size_t count = group.replicas.size();
   std::shared_ptr<Node> best;
-  std::tuple<bool, bool, std::int64_t> best_rank;
+  std::tuple<bool, bool, bool, std::int64_t> best_rank;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [node, is_current] = group.replicas[(turn + i) % count];
     if (is_asked(node) || !node->is_connected()) continue;
-    const std::tuple rank(!is_current, node->is_avoided(), node->in_progress());
+    const bool is_preferred =
+        preferred_.empty() || std::ranges::find(preferred_, node->name()) != preferred_.end();
+    const std::tuple rank(!is_current, node->is_avoided(), !is_preferred, node->in_progress());
     if (best != nullptr && best_rank <= rank) continue;
     best = node;
     best_rank = rank;
@@ -69,7 +71,11 @@ void ReplicaCall::SendTo(const std::shared_ptr<Node>& node, const Group& group) 
   asked_.push_back(node);
   sent_ = SteadyNow();
   WatchOnce();
-  if (needed_ == 0) return Send(node, request().bytes);
+  if (needed_ == 0) {
+    // A part of a lookup waits for its revision. The primary has it, or is about to have it.
+    const bool may_be_behind = store().empty() && !needs_primary_;
+    return Send(node, request().bytes, may_be_behind ? std::optional(kRevisionWait) : std::nullopt);
+  }
   Send(node, WithNumber(request().bytes, kMinRevisionField, needed_), kRevisionWait);
 }
 

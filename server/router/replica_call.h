@@ -12,15 +12,18 @@
 
 namespace softlookup::server {
 
-// A request that any replica of a group can answer: a Lookup, or an Attend, which is about no
-// store. It goes to the replica with the fewest calls in progress. If that one fails, or is silent,
-// it goes to another one. The answer of a lookup has what the router has seen of the store.
+// A request that any replica of a group can answer: a Lookup, or a part of one, or an Attend. It
+// goes to the replica with the fewest calls in progress. If that one fails, or is silent, it goes
+// to another one. If the request is about a store, its answer has what the router has seen of the
+// store. Such a request and its response have the fields of LookupRequest and LookupResponse below.
 class ReplicaCall final : public RoutedCall {
  public:
+  // Nodes of the names `preferred` are asked before others, if they can be reached.
   static std::shared_ptr<ReplicaCall> Make(const RouterParts& parts, RoutedRequest request,
-                                           std::string store, Done done) {
-    return std::shared_ptr<ReplicaCall>(
-        new ReplicaCall(parts, std::move(request), std::move(store), std::move(done)));
+                                           std::string store, Done done,
+                                           std::vector<std::string> preferred = {}) {
+    return std::shared_ptr<ReplicaCall>(new ReplicaCall(parts, std::move(request), std::move(store),
+                                                        std::move(done), std::move(preferred)));
   }
 
  private:
@@ -32,7 +35,10 @@ class ReplicaCall final : public RoutedCall {
   // How long lookups go elsewhere after a node has failed or was silent.
   static constexpr absl::Duration kAvoided = absl::Seconds(1);
 
-  using RoutedCall::RoutedCall;
+  ReplicaCall(const RouterParts& parts, RoutedRequest request, std::string store, Done done,
+              std::vector<std::string> preferred)
+      : RoutedCall(parts, std::move(request), std::move(store), std::move(done)),
+        preferred_(std::move(preferred)) {}
 
   void Try(const Group& group) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnError(const std::shared_ptr<Node>& node, const grpc::Status& status,
@@ -53,6 +59,7 @@ class ReplicaCall final : public RoutedCall {
   bool IsBehind(const std::shared_ptr<Node>& node, const absl::Status& status,
                 const Group& group) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::vector<std::string> preferred_;
   std::vector<std::shared_ptr<Node>> asked_ ABSL_GUARDED_BY(mutex_);
   bool needs_primary_ ABSL_GUARDED_BY(mutex_) = false;  // No other node can answer.
   // The revision that the request was sent with last, if it is not the client's. Else 0.

@@ -4,20 +4,23 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/cluster/call_set.h"
+#include "server/cluster/shared_limit.h"
 #include "server/router/cluster_map.h"
 #include "server/router/cluster_watch.h"
 #include "server/router/node_call.h"
+#include "server/router/ranged_stores.h"
+#include "server/router/route.h"
 #include "server/router/seen_revisions.h"
 #include "server/router/silence_watch.h"
 #include "server/router/tenant_table.h"
@@ -30,31 +33,29 @@ struct RouterParts {
   ClusterWatch& watch;
   TenantTable& tenants;
   SeenRevisions& revisions;
+  RangedStores& ranged_stores;
   SilenceWatch& silence;
+  SharedLimit& part_bytes;             // Of the parts of lookups that are not merged yet.
+  std::int64_t message_bytes_max = 0;  // Of an answer that the router makes.
 };
 
 // One request on its way to a node and back, tried again where that is safe. Ends with the first
 // answer, or with the last error. Thread-safe.
-class RoutedCall : public std::enable_shared_from_this<RoutedCall> {
+class RoutedCall : public Route, public std::enable_shared_from_this<RoutedCall> {
  public:
-  // Called once, on any thread, perhaps within Start().
-  using Done = absl::AnyInvocable<void(absl::Status, const grpc::ByteBuffer& response)>;
-
   // For how long a call is tried again, and waits for a node or for a primary.
   static constexpr absl::Duration kTryMax = absl::Seconds(10);
   // When a call that finds no node looks again.
   static constexpr absl::Duration kLookAgain = absl::Milliseconds(50);
 
-  virtual ~RoutedCall() = default;
   RoutedCall(const RoutedCall&) = delete;
   RoutedCall& operator=(const RoutedCall&) = delete;
 
   // Finds the group of the store, and sends the request there. Call this or StartIn() once, first.
-  void Start();
+  void Start() override;
   // Sends the request to the group of this name.
   void StartIn(const std::string& group);
-  // Ends the call with CANCELLED, if it is not over.
-  void Cancel();
+  void Cancel() override;
   // Call this SilenceWatch::kTime after Watch().
   void OnTime();
 

@@ -6,7 +6,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/status_macros.h"
 #include "server/base/method.h"
-#include "server/router/replica_call.h"
+#include "server/router/lookup_route.h"
 #include "server/router/routed_unary.h"
 #include "server/router/wire_fields.h"
 #include "server/rpc/lookup_stream.h"
@@ -33,10 +33,10 @@ void RoutedLookupStream::HandleRequest(std::uint64_t number) {
   lookup->number = number;
   lookup->begin = std::chrono::steady_clock::now();
   const absl::Status status = Prepare(*lookup);
-  std::shared_ptr<RoutedCall> routed;
+  std::shared_ptr<Route> routed;
   if (status.ok()) {
     const std::string store = TextField(lookup->bytes, {kStoreField});
-    routed = ReplicaCall::Make(parts_,
+    routed = LookupRoute::Make(parts_,
                                {.queue = &call().rpc().queue(),
                                 .method = std::string(SpecOf(Method::kLookup).path),
                                 .bytes = lookup->bytes,
@@ -90,7 +90,7 @@ void RoutedLookupStream::Answer(const std::shared_ptr<Lookup>& lookup, const abs
 }
 
 void RoutedLookupStream::OnCancel() {
-  std::vector<std::shared_ptr<RoutedCall>> running;
+  std::vector<std::shared_ptr<Route>> running;
   {
     absl::MutexLock lock(&mutex_);
     pipeline_.Break();

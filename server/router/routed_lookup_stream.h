@@ -57,7 +57,7 @@ class RoutedLookupStream final : public PipelinedStream {
   std::string store_;  // The first store that a message named.
 
   // The lookups that are not answered, by number.
-  std::map<std::uint64_t, std::shared_ptr<RoutedCall>> running_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::shared_ptr<Route>> running_ ABSL_GUARDED_BY(mutex_);
   // The status to end with if the server does not cut the stream.
   absl::Status final_ ABSL_GUARDED_BY(mutex_);
 };

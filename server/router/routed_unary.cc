@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/observability/trace_context.h"
+#include "server/router/lookup_route.h"
 #include "server/router/primary_call.h"
 #include "server/router/replica_call.h"
 #include "server/router/routes.h"
@@ -38,7 +39,7 @@ class RoutedUnary final : public UnaryCall {
   void Run() override;
   // Keeps what the audit log tells of the request.
   void KeepNames();
-  std::shared_ptr<RoutedCall> Route();
+  std::shared_ptr<Route> MakeRoute();
   absl::Status CheckOnlyGroup() const;
   // Notes what the answer to the request tells.
   void Note(grpc::ByteBuffer& response);
@@ -59,10 +60,10 @@ void RoutedUnary::Run() {
   store_ = StoreOf(method, request_);
   if (method == Method::kRenameStore) new_name_ = TextField(request_, {2});
   KeepNames();
-  const std::shared_ptr<RoutedCall> routed = Route();
-  running_.Set(routed);
+  const std::shared_ptr<Route> route = MakeRoute();
+  running_.Set(route);
   // This may be deleted at any time from now on.
-  routed->Start();
+  route->Start();
 }
 
 void RoutedUnary::KeepNames() {
@@ -75,7 +76,7 @@ void RoutedUnary::KeepNames() {
   call().gate().KeepNames(backed_up, store_ == backed_up ? "" : store_);
 }
 
-std::shared_ptr<RoutedCall> RoutedUnary::Route() {
+std::shared_ptr<Route> RoutedUnary::MakeRoute() {
   const Method method = call().spec().method;
   RoutedRequest request{.queue = &call().rpc().queue(),
                         .method = std::string(call().spec().path),
@@ -85,6 +86,9 @@ std::shared_ptr<RoutedCall> RoutedUnary::Route() {
   auto done = [this](absl::Status status, const grpc::ByteBuffer& response) {
     AnswerBytes(std::move(status), response);
   };
+  if (method == Method::kLookup) {
+    return LookupRoute::Make(parts_, std::move(request), store_, std::move(done));
+  }
   if (RoutedToOf(method) == RoutedTo::kReplica) {
     return ReplicaCall::Make(parts_, std::move(request), store_, std::move(done));
   }

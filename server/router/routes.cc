@@ -9,6 +9,9 @@ RoutedTo RoutedToOf(Method method) {
     case Method::kHealthCheck:
     case Method::kHealthWatch:
     case Method::kReflection:
+    case Method::kBeginLookup:  // No client can call the next.
+    case Method::kAnswerPart:
+    case Method::kSumRows:
       return RoutedTo::kRouter;
     case Method::kLookup:
     case Method::kAttend:

@@ -5,38 +5,38 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/router/routed_call.h"
+#include "server/router/route.h"
 
 namespace softlookup::server {
 
-// The RoutedCall that a client waits for, which ends if the client cancels. Thread-safe.
+// The Route that a client waits for, which ends if the client cancels. Thread-safe.
 class RunningRoute {
  public:
-  // The client waits for `routed` from now on. If it has cancelled already, ends `routed`.
-  void Set(const std::shared_ptr<RoutedCall>& routed) {
+  // The client waits for `route` from now on. If it has cancelled already, ends `route`.
+  void Set(const std::shared_ptr<Route>& route) {
     bool is_cancelled = false;
     {
       absl::MutexLock lock(&mutex_);
-      routed_ = routed;
+      route_ = route;
       is_cancelled = is_cancelled_;
     }
-    if (is_cancelled) routed->Cancel();
+    if (is_cancelled) route->Cancel();
   }
   // The client has cancelled.
   void Cancel() {
-    std::shared_ptr<RoutedCall> routed;
+    std::shared_ptr<Route> route;
     {
       absl::MutexLock lock(&mutex_);
       is_cancelled_ = true;
-      routed = routed_;
+      route = route_;
     }
-    if (routed != nullptr) routed->Cancel();
+    if (route != nullptr) route->Cancel();
   }
 
  private:
   absl::Mutex mutex_;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::shared_ptr<RoutedCall> routed_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Route> route_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup::server

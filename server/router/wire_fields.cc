@@ -125,4 +125,21 @@ grpc::ByteBuffer WithText(const grpc::ByteBuffer& message, int field, absl::stri
   return With(message, added);
 }
 
+grpc::ByteBuffer WithMessage(const grpc::ByteBuffer& message, int field,
+                             const grpc::ByteBuffer& value) {
+  std::string head;
+  {
+    StringOutputStream stream(&head);
+    CodedOutputStream output(&stream);
+    output.WriteTag(WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));
+    output.WriteVarint64(value.Length());
+  }
+  std::vector<grpc::Slice> slices = {grpc::Slice(head)};
+  for (const grpc::ByteBuffer* const part : {&value, &message}) {
+    std::vector<grpc::Slice> own;
+    if (part->Dump(&own).ok()) slices.insert(slices.end(), own.begin(), own.end());
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
 }  // namespace softlookup::server

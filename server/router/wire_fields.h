@@ -30,6 +30,10 @@ bool HasField(grpc::ByteBuffer& message, int field);
 // field, what is added could complete this field.
 grpc::ByteBuffer WithNumber(const grpc::ByteBuffer& message, int field, std::uint64_t value);
 grpc::ByteBuffer WithText(const grpc::ByteBuffer& message, int field, absl::string_view value);
+// Returns `message` with the message `value` as a field in front of its own. Shares the bytes of
+// both. A malformed `value` stays within its field.
+grpc::ByteBuffer WithMessage(const grpc::ByteBuffer& message, int field,
+                             const grpc::ByteBuffer& value);
 
 }  // namespace softlookup::server
 

@@ -71,7 +71,7 @@ DeniedCall::KeepNames NameKeeperOf(Method method) {
 
 std::unique_ptr<Call> BeginCall(const CallDependencies& dependencies, Rpc& rpc, CallOrigin origin) {
   const MethodSpec* const spec = FindMethod(rpc.path());
-  if (spec == nullptr) {
+  if (spec == nullptr || (spec->is_for_routers && origin == CallOrigin::kClient)) {
     UnknownCall::Start(dependencies.limiters.connections, rpc, origin);
     return nullptr;
   }

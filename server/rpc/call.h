@@ -86,6 +86,7 @@ class Call {
   // The longest time that a lookup may wait for `min_revision`: the server's limit, or that of the
   // router if it is shorter. Infinite if `min_revision` is 0.
   absl::Duration RevisionWaitMax(std::uint64_t min_revision) const;
+  CallOrigin origin() const { return origin_; }
   // The name under which the caller takes turns with others at the workers: its identity, or its
   // address if it has no identity.
   absl::string_view turn() const {

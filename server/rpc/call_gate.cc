@@ -73,6 +73,7 @@ absl::Status CallGate::Admit() {
   if (caller_.identity == nullptr) return absl::OkStatus();
   identity_ = caller_.name();
   if (!MayCall(*caller_.identity)) return Denied(caller_, "");
+  if (!spec_.counts_as_request) return absl::OkStatus();
   return caller_.usage->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
@@ -85,7 +86,7 @@ absl::Status CallGate::AdmitNext() {
 
 absl::Status CallGate::Enter(absl::string_view store, std::int64_t rows) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store, std::nullopt));
-  SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store, rows));
+  if (spec_.counts_as_request) SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store, rows));
   return TakeRows(rows);
 }
 

@@ -4,12 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "core/base/cancellation.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/admission.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/lookup_wait.h"
 #include "server/rpc/revision_wait.h"
 #include "server/rpc/status.h"
 #include "server/rpc/unary_call.h"
@@ -32,32 +31,6 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   void OnCancel() override { cancel_->Cancel(); }
 
  private:
-  // Ends the lookup's wait when the server stops or the caller loses its rights.
-  // May outlive the call.
-  class Wait final : public DrainableStream {
-   public:
-    explicit Wait(LookupCall& lookup) : cancel_(lookup.cancel_), call_(&lookup.call()) {}
-    // Call this before the LookupCall is deleted. `call_` is not used after that.
-    void End() {
-      absl::MutexLock lock(&mutex_);
-      call_ = nullptr;
-    }
-    void Drain() override { cancel_->wait().End(ShuttingDown()); }
-    void Recheck() override {
-      absl::Status status;
-      {
-        absl::MutexLock lock(&mutex_);
-        if (call_ != nullptr) status = call_->gate().Recheck();
-      }
-      if (!status.ok()) cancel_->wait().End(status);
-    }
-
-   private:
-    const std::shared_ptr<CancelToken> cancel_;
-    absl::Mutex mutex_;
-    Call* call_ ABSL_GUARDED_BY(mutex_);
-  };
-
   void Run() override;
   absl::Status Prepare();
 
@@ -65,7 +38,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   const std::shared_ptr<CancelToken> cancel_;
   DecodedLookup decoded_;
   LookupReport report_;
-  std::shared_ptr<Wait> wait_;  // Null if the lookup may not wait.
+  std::shared_ptr<LookupWait> wait_;  // Null if the lookup may not wait.
   RevisionWait revision_wait_;
 };
 
@@ -79,12 +52,14 @@ absl::Status LookupCall::Prepare() {
 void LookupCall::Run() {
   if (absl::Status status = Prepare(); !status.ok()) return Refuse(status);
   if (MayWait(engine_, request_)) {
-    wait_ = std::make_shared<Wait>(*this);
+    wait_ = std::make_shared<LookupWait>(call(), cancel_);
     call().streams().Add(wait_);
     revision_wait_.Start(call().RevisionWaitMax(request_.min_revision()), call().deadline(),
                          cancel_);
   }
   decoded_.request.report = &report_;
+  decoded_.request.refuses_ranges =
+      call().origin() == CallOrigin::kRouter && KnowsRanges(call().rpc().context());
   engine_.Lookup(std::move(decoded_.request), cancel_, [this](absl::StatusOr<LookupResult> result) {
     absl::Status status = result.status();
     if (status.ok()) {

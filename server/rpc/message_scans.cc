@@ -2,6 +2,7 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "server/rpc/ranges/ranges.pb.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/v1/attention.pb.h"
 #include "softlookup/v1/lookup.pb.h"
@@ -39,6 +40,9 @@ MessageScans::MessageScans(const Limits& limits) {
         admin::v1::SplitStoreRequest::descriptor(),
         admin::v1::MoveRangeRequest::descriptor(),
         admin::v1::GetRangesRequest::descriptor(),
+        cluster::v1::BeginLookupRequest::descriptor(),
+        cluster::v1::AnswerPartRequest::descriptor(),
+        cluster::v1::SumRowsRequest::descriptor(),
         grpc::health::v1::HealthCheckRequest::descriptor(),
         grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()}) {
     scans_.emplace(type, std::make_unique<MessageScan>(*type, counts));

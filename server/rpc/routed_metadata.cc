@@ -45,4 +45,8 @@ absl::Duration RoutedRevisionWaitOf(const grpc::ServerContextBase& context) {
   return absl::Milliseconds(milliseconds);
 }
 
+bool KnowsRanges(const grpc::ServerContextBase& context) {
+  return ValueOf(context, kRoutedRangesKey).has_value();
+}
+
 }  // namespace softlookup::server

@@ -23,6 +23,9 @@ inline constexpr char kRoutedClientKey[] = "softlookup-client";
 // The longest time that a lookup may wait for its revision, in whole milliseconds.
 inline constexpr char kRoutedRevisionWaitKey[] = "softlookup-revision-wait-ms";
 
+// There if the router can ask the ranges of a store for their parts of a lookup.
+inline constexpr char kRoutedRangesKey[] = "softlookup-ranges";
+
 inline constexpr std::size_t kRoutedClientBytesMax = 100;
 
 // Returns the credentials of a router's call. A name that is absent, or there twice, becomes "",
@@ -32,6 +35,9 @@ Credentials RoutedCredentialsOf(const grpc::ServerContextBase& context);
 // Returns the address of the client. nullopt if the router tells none, tells two, or tells one that
 // is empty, too long or not printable.
 std::optional<std::string> RoutedClientOf(const grpc::ServerContextBase& context);
+
+// Whether the router can ask ranges for parts.
+bool KnowsRanges(const grpc::ServerContextBase& context);
 
 // Returns how long a lookup may wait for its revision; infinite if the router does not tell, or
 // tells anything but a number of at most nine digits.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/cluster/ranges_codec.h"
+#include "server/rpc/ranges_codec.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/targets.h"
 

@@ -32,7 +32,7 @@ TARGETS = {
     "fvecs": (2048, ("client/tool/fvecs_reader.cc",), None),
     "log_record": (2048, ("core/storage/records.cc", "core/storage/coding.h"), None),
     "npy": (1024, ("client/tool/npy_reader.cc", "client/tool/row_reader.cc"), "npy.dict"),
-    "ranges": (2048, ("server/cluster/ranges_codec.cc",), None),
+    "ranges": (2048, ("server/rpc/ranges_codec.cc",), None),
     "request": (4096, ("server/rpc/message_scan.cc", "server/rpc/codec.cc"), None),
     "row_tags": (2048, ("client/tool/row_tags.cc",), "csv.dict"),
     "store_log": (8192, ("core/store/store_loader.cc", "core/engine/load_stores.cc",

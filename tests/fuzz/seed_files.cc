@@ -9,7 +9,7 @@
 #include "core/storage/records.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "server/cluster/ranges_codec.h"
+#include "server/rpc/ranges_codec.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/memory.pb.h"

@@ -138,6 +138,9 @@ struct LookupRequest {
   // The answer is not older than any write that was acknowledged before the lookup began. A replica
   // asks etcd for that. CLUSTER_UNAVAILABLE if it is not sure to have all such writes within 5 s.
   bool linearizable = false;
+  // Whether the lookup fails with kStoreHasRanges (partial_lookup.h) in a store that has ranges.
+  // Then each range is to be asked for its part.
+  bool refuses_ranges = false;
   // The engine sets `*report` before it runs the callback, also if the lookup fails. But it sets
   // `revision_wait` only if the lookup waited for what that counts, and nothing else if that wait
   // failed. A lookup that is refused at once may leave `*report` unchanged. Not owned. May be null.
@@ -419,8 +422,8 @@ class Engine {
 
   // Answers a part of a lookup, by the rules of Lookup(). kSnapshotGone (partial_lookup.h) if the
   // snapshot of part.revision is not kept any more. The engine keeps the last snapshots of a store
-  // for 10 s, and at most 1,024 of them, while it is asked for parts. So the first part of an older
-  // revision fails.
+  // for 10 s, and at most 16,384 of them, while it is asked for parts. So the first part of an
+  // older revision fails.
   virtual void AnswerPart(LookupRequest request, const LookupPart& part,
                           std::shared_ptr<CancelToken> cancel, PartCallback callback) = 0;
   // Answers what MergedLookup asks of the part in the second phase. `request` is that of the first

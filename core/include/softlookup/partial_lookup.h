@@ -28,6 +28,11 @@ class AnswerWriter;  // core/attention/answer_writer.h
 // this error.
 inline constexpr ErrorReason kSnapshotGone{absl::StatusCode::kAborted, "SNAPSHOT_GONE"};
 
+// The error of a whole lookup in a store that is cut into ranges, if LookupRequest::refuses_ranges
+// is set. No client gets this error.
+inline constexpr ErrorReason kStoreHasRanges{absl::StatusCode::kFailedPrecondition,
+                                             "STORE_HAS_RANGES"};
+
 // A row that has an id.
 struct PositionedId {
   std::uint64_t position = 0;

@@ -126,12 +126,13 @@ TEST_F(KeptSnapshotsTest, ASnapshotIsKeptFor10SecondsAfterItWasReplaced) {
   EXPECT_THAT(Found(kept_, written_), ::testing::Not(::testing::Contains(5)));
 }
 
-TEST_F(KeptSnapshotsTest, AStoreHasAtMost1024) {
+TEST_F(KeptSnapshotsTest, AStoreHasAtMostSoMany) {
+  constexpr std::uint64_t kMax = KeptSnapshots::kCountMax, kMore = 76;
   kept_.OnAsked(written_.store());
-  for (int i = 0; i < 1100; ++i) written_.Append(kept_);
+  for (std::uint64_t i = 0; i < kMax + kMore; ++i) written_.Append(kept_);
   const std::vector<std::uint64_t> found = Found(kept_, written_);
-  EXPECT_THAT(found, ::testing::SizeIs(1025)) << "with the newest one";
-  EXPECT_EQ(found.front(), 1101u - 1024);
+  EXPECT_THAT(found, ::testing::SizeIs(kMax + 1)) << "with the newest one";
+  EXPECT_EQ(found.front(), kMore + 1);
 }
 
 TEST_F(KeptSnapshotsTest, BytesCountAsReservedUntilTheyAreFree) {

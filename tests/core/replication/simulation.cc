@@ -417,6 +417,9 @@ void World::Heal() {
 }
 
 bool World::IsWhole() const {
+  // A process that has ended is started again soon.
+  const auto has_ended = [](const Process& process) { return process.replica == nullptr; };
+  if (std::ranges::any_of(processes_, has_ended)) return false;
   const auto primaries = std::ranges::count_if(
       processes_, [](const Process& process) { return process.replica->is_primary(); });
   const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
@@ -455,9 +458,13 @@ void World::CheckEnd() {
                          etcd_.Value(keys_.primary()).value_or("-"), " and the commit point ",
                          etcd_.Value(keys_.commit_point()).value_or("-")));
   for (int node = 0; node < kNodes; ++node) {
-    Violation(absl::StrCat(NodeName(node), processes_[node].replica->is_primary() ? " leads, " : "",
-                           " has entry ", stores_[node]->applied().sequence, " of ", named_.size(),
-                           " and listens at ", Address(node), ", where etcd has ",
+    const auto& replica = processes_[node].replica;
+    const char* const state = replica == nullptr      ? " has ended,"
+                              : replica->is_primary() ? " leads,"
+                                                      : "";
+    Violation(absl::StrCat(NodeName(node), state, " has entry ", stores_[node]->applied().sequence,
+                           " of ", named_.size(), " and listens at ", Address(node),
+                           ", where etcd has ",
                            etcd_.Value(keys_.node(NodeName(node))).value_or("-")));
   }
 }

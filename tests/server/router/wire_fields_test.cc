@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/rpc/ranges/ranges.pb.h"
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/store.pb.h"
 #include "tests/server/router/wire_bytes.h"
@@ -120,6 +121,26 @@ TEST(WithFieldTest, AMalformedMessageStaysAsItIs) {
     EXPECT_EQ(BytesIn(WithText(BufferOf(bad), 1, "s")), bad) << testing::PrintToString(bad);
     EXPECT_EQ(BytesIn(WithNumber(BufferOf(bad), 8, 9)), bad) << testing::PrintToString(bad);
   }
+}
+
+TEST(WireFieldsTest, AMessageIsAFieldInFrontOfTheOthers) {
+  cluster::v1::AnswerPartRequest rest, expected;
+  rest.mutable_part()->set_range_begin(5);
+  expected = rest;
+  expected.mutable_lookup()->set_store("s");
+  expected.mutable_lookup()->set_tag(300);
+  const std::string lookup = expected.lookup().SerializeAsString();
+  for (const std::size_t slice_bytes : {1u, 3u, 100u}) {
+    const grpc::ByteBuffer joined = WithMessage(BufferOf(rest.SerializeAsString(), slice_bytes), 1,
+                                                BufferOf(lookup, slice_bytes));
+    EXPECT_EQ(BytesIn(joined), expected.SerializeAsString());
+  }
+  EXPECT_EQ(BytesIn(WithMessage(BufferOf(""), 1, BufferOf(""))), std::string("\x0a\0", 2));
+  // What is malformed cannot change the fields behind it.
+  cluster::v1::AnswerPartRequest parsed;
+  const std::string bad = BytesIn(
+      WithMessage(BufferOf(rest.SerializeAsString()), 1, BufferOf(std::string("\x0a\x7fs", 3))));
+  EXPECT_FALSE(parsed.ParseFromString(bad));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "server/cluster/ranges_codec.h"
+#include "server/rpc/ranges_codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

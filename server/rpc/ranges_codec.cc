@@ -1,4 +1,4 @@
-#include "server/cluster/ranges_codec.h"
+#include "server/rpc/ranges_codec.h"
 
 #include <bit>
 #include <cmath>
@@ -23,11 +23,11 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "The wire is little-endian");
 
 // No number of a real answer is nearly as large. Sums of so large ones do not overflow.
-constexpr double kNumberMax = 1e250;
+constexpr double kPartNumberMax = 1e250;
 // A memory stands for fewer rows.
 constexpr double kMultiplicityMax = 0x1p48;
 
-bool IsNumber(double number) { return std::abs(number) <= kNumberMax; }
+bool IsNumber(double number) { return std::abs(number) <= kPartNumberMax; }
 
 absl::Status Invalid(absl::string_view field, absl::string_view message) {
   return MakeError(reasons::kMalformedMessage, absl::StrCat(field, ": ", message),

@@ -1,13 +1,13 @@
-#ifndef SOFTLOOKUP_SERVER_CLUSTER_RANGES_CODEC_H_
-#define SOFTLOOKUP_SERVER_CLUSTER_RANGES_CODEC_H_
+#ifndef SOFTLOOKUP_SERVER_RPC_RANGES_CODEC_H_
+#define SOFTLOOKUP_SERVER_RPC_RANGES_CODEC_H_
 
 #include "absl/status/statusor.h"
-#include "server/cluster/ranges/ranges.pb.h"
+#include "server/rpc/ranges/ranges.pb.h"
 #include "softlookup/partial_lookup.h"
 
 namespace softlookup::server {
 
-// Convert between the messages of server/cluster/ranges/ranges.proto and the core's structs.
+// Convert between the messages of server/rpc/ranges/ranges.proto and the core's structs.
 //
 // Decoding refuses what a message does not promise of its own fields, with INVALID_ARGUMENT:
 // numbers that are not finite, lists of different lengths, values out of their ranges. What is
@@ -27,4 +27,4 @@ absl::StatusOr<RowSums> DecodeRowSums(const cluster::v1::RowSums& message);
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_CLUSTER_RANGES_CODEC_H_
+#endif  // SOFTLOOKUP_SERVER_RPC_RANGES_CODEC_H_

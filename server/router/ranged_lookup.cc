@@ -1,0 +1,283 @@
+#include "server/router/ranged_lookup.h"
+
+#include <google/protobuf/message_lite.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/error.h"
+#include "core/base/limits.h"
+#include "core/base/steady_time.h"
+#include "server/base/method.h"
+#include "server/router/ranged_stores.h"
+#include "server/router/replica_call.h"
+#include "server/router/wire_fields.h"
+#include "server/rpc/alarm.h"
+#include "server/rpc/codec.h"
+#include "server/rpc/message_buffer.h"
+#include "server/rpc/message_reader.h"
+#include "server/rpc/ranges_codec.h"
+#include "server/rpc/status.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::server {
+namespace {
+
+// Field numbers of LookupRequest and BeginLookupRequest.
+constexpr int kQueriesField = 2;
+constexpr int kInputsField = 3;
+constexpr int kRowsField = 1;  // Of Matrix.
+constexpr int kMinRevisionField = 8;
+constexpr int kLinearizableField = 10;
+// Field number of AnswerPartRequest and SumRowsRequest.
+constexpr int kLookupField = 1;
+
+bool ParseBytes(grpc::ByteBuffer bytes, google::protobuf::MessageLite& message) {
+  MessageReader reader(bytes);
+  return message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
+}
+
+absl::Status Malformed(absl::string_view what) {
+  return absl::InternalError(absl::StrCat("A node has answered with ", what));
+}
+
+}  // namespace
+
+std::shared_ptr<RangedLookup> RangedLookup::Make(const RouterParts& parts, RoutedRequest request,
+                                                 std::string store, Done done) {
+  return std::shared_ptr<RangedLookup>(
+      new RangedLookup(parts, std::move(request), std::move(store), std::move(done)));
+}
+
+RangedLookup::RangedLookup(const RouterParts& parts, RoutedRequest request, std::string store,
+                           Done done)
+    : parts_(parts),
+      request_(std::move(request)),
+      store_(std::move(store)),
+      give_up_(SteadyNow() + std::min(RoutedCall::kTryMax, request_.deadline - absl::Now())),
+      done_(std::move(done)) {}
+
+template <typename Step>
+void RangedLookup::Run(Step step) {
+  Done done;
+  Ending ending;
+  std::string group;
+  std::vector<std::shared_ptr<RoutedCall>> to_start, to_cancel;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_ == nullptr) return;
+    step();
+    if (ending_.has_value()) {
+      DropCalls();
+      to_start_.clear();
+      done = std::exchange(done_, nullptr);
+      ending = *std::exchange(ending_, std::nullopt);
+    }
+    group = group_;
+    to_start.swap(to_start_);
+    to_cancel.swap(to_cancel_);
+  }
+  // These can call this lookup, so the mutex is not held.
+  for (const auto& call : to_cancel) call->Cancel();
+  for (const auto& call : to_start) call->StartIn(group);
+  if (done != nullptr) done(std::move(ending.status), ending.response);
+}
+
+void RangedLookup::Start() {
+  parts_.tenants.FindGroup(store_,
+                           [self = shared_from_this()](const absl::StatusOr<std::string>& group) {
+                             self->Run([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                               if (!group.ok()) return self->Finish(group.status());
+                               self->group_ = *group;
+                               self->round_ = 1;
+                               self->Begin();
+                             });
+                           });
+}
+
+void RangedLookup::Cancel() {
+  is_cancelled_ = true;
+  Run([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    Finish(MakeError(reasons::kCancelled, "The caller is gone"));
+  });
+}
+
+void RangedLookup::Finish(absl::Status status, const grpc::ByteBuffer& response) {
+  if (!ending_.has_value()) ending_ = {std::move(status), response};
+}
+
+void RangedLookup::Begin() {
+  ranges_.clear();
+  merged_.reset();
+  sums_.clear();
+  grpc::ByteBuffer bytes = request_.bytes;
+  cluster::v1::BeginLookupRequest begin;
+  begin.set_store(store_);
+  begin.set_min_revision(NumberField(bytes, {kMinRevisionField}));
+  begin.set_linearizable(NumberField(bytes, {kLinearizableField}) != 0);
+  if (round_ == 1) {
+    const std::uint64_t queries = std::max(NumberField(bytes, {kQueriesField, kRowsField}),
+                                           NumberField(bytes, {kInputsField, kRowsField}));
+    begin.set_query_count(static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(queries, std::numeric_limits<std::uint32_t>::max())));
+  }
+  Ask(std::string(SpecOf(Method::kBeginLookup).path), BytesOf(begin), std::nullopt,
+      &RangedLookup::OnBegun);
+}
+
+void RangedLookup::OnBegun(std::size_t, grpc::ByteBuffer& response) {
+  cluster::v1::BeginLookupResponse begun;
+  if (!ParseBytes(response, begun)) return Finish(Malformed("something else than ranges"));
+  revision_ = begun.revision();
+  incarnation_ = begun.incarnation();
+  if (begun.ranges_size() > kRangeCountMax) return Finish(Malformed("too many ranges"));
+  for (const cluster::v1::StoreRange& told : begun.ranges()) {
+    const bool is_next =
+        ranges_.empty() ? told.begin() == 0 : told.begin() > ranges_.back().positions.begin;
+    if (!is_next) return Finish(Malformed("ranges that do not follow each other"));
+    if (!ranges_.empty()) ranges_.back().positions.end = told.begin();
+    Range& range = ranges_.emplace_back();
+    range.positions.begin = told.begin();
+    range.nodes.assign(told.nodes().begin(), told.nodes().end());
+  }
+  // The ranges were taken away since the router has heard of them.
+  if (ranges_.empty()) {
+    parts_.ranged_stores.Forget(store_);
+    ranges_.emplace_back();
+  }
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    cluster::v1::AnswerPartRequest request;
+    SetPart(i, *request.mutable_part());
+    Ask(std::string(SpecOf(Method::kAnswerPart).path),
+        WithMessage(BytesOf(request), kLookupField, request_.bytes), i, &RangedLookup::OnPart);
+  }
+}
+
+void RangedLookup::SetPart(std::size_t range, cluster::v1::LookupPart& part) const {
+  part.set_range_begin(ranges_[range].positions.begin);
+  part.set_range_end(ranges_[range].positions.end);
+  part.set_revision(revision_);
+  part.set_incarnation(incarnation_);
+}
+
+void RangedLookup::OnPart(std::size_t range, grpc::ByteBuffer& response) {
+  std::optional<SharedLimit::Share> bytes = parts_.part_bytes.Take(response.Length());
+  if (!bytes.has_value()) {
+    return Finish(WithRetryAfter(
+        MakeError(reasons::kQueueFull,
+                  "The parts of answers that this router holds would take too many bytes; ask for "
+                  "fewer queries at a time"),
+        absl::Seconds(1)));
+  }
+  ranges_[range].part_bytes.emplace(*std::move(bytes));
+  cluster::v1::PartialLookup message;
+  if (!ParseBytes(response, message)) return Finish(Malformed("something else than a part"));
+  absl::StatusOr<PartialLookup> part = DecodePartialLookup(message);
+  if (!part.ok()) return Finish(Malformed(part.status().message()));
+  ranges_[range].part = *std::move(part);
+  const bool has_all =
+      std::ranges::all_of(ranges_, [](const Range& one) { return one.part.has_value(); });
+  if (has_all) MergeParts();
+}
+
+void RangedLookup::MergeParts() {
+  std::vector<PartialLookup> parts;
+  for (Range& range : ranges_) parts.push_back(*std::exchange(range.part, std::nullopt));
+  absl::StatusOr<MergedLookup> merged =
+      MergedLookup::Merge(std::move(parts), parts_.message_bytes_max,
+                          [this] { return !is_cancelled_ && absl::Now() < request_.deadline; });
+  if (!merged.ok()) return Finish(merged.status());
+  merged_ = *std::move(merged);
+  for (Range& range : ranges_) range.part_bytes.reset();
+  sums_.resize(ranges_.size());
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    const RowSumsRequest& wanted = merged_->requests()[i];
+    ranges_[i].has_sums = wanted.empty();
+    if (wanted.empty()) continue;
+    cluster::v1::SumRowsRequest request;
+    SetPart(i, *request.mutable_part());
+    *request.mutable_rows() = EncodeRowSumsRequest(wanted);
+    Ask(std::string(SpecOf(Method::kSumRows).path),
+        WithMessage(BytesOf(request), kLookupField, request_.bytes), i, &RangedLookup::OnSums);
+  }
+  FinishIfComplete();
+}
+
+void RangedLookup::OnSums(std::size_t range, grpc::ByteBuffer& response) {
+  cluster::v1::RowSums message;
+  if (!ParseBytes(response, message)) return Finish(Malformed("something else than sums"));
+  absl::StatusOr<RowSums> sums = DecodeRowSums(message);
+  if (!sums.ok()) return Finish(Malformed(sums.status().message()));
+  sums_[range] = *std::move(sums);
+  ranges_[range].has_sums = true;
+  FinishIfComplete();
+}
+
+void RangedLookup::FinishIfComplete() {
+  if (!std::ranges::all_of(ranges_, &Range::has_sums)) return;
+  const absl::StatusOr<LookupResult> result = merged_->Finish(sums_);
+  if (!result.ok()) return Finish(result.status());
+  v1::LookupRequest request;
+  v1::LookupResponse response;
+  if (!ParseBytes(request_.bytes, request)) return Finish(MalformedMessage());
+  absl::Status status = EncodeLookup(request, *result, parts_.message_bytes_max, response);
+  if (!status.ok()) return Finish(std::move(status));
+  parts_.revisions.Note(store_, result->revision);
+  Finish(absl::OkStatus(), BytesOf(response));
+}
+
+void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status& status) {
+  if (ReasonOf(status) == kSnapshotGone.name) return BeginAgain();
+  if (!range.has_value() || !absl::IsUnavailable(status)) return Finish(status);
+  const PositionRange& positions = ranges_[*range].positions;
+  Finish(ClusterUnavailable(absl::StrCat("No node answers for the rows from position ",
+                                         positions.begin, " on of store \"", store_,
+                                         "\": ", status.message())));
+}
+
+void RangedLookup::BeginAgain() {
+  DropCalls();
+  if (round_++ == 1) return Begin();
+  if (SteadyNow() + RoutedCall::kLookAgain >= give_up_) {
+    return Finish(ClusterUnavailable(
+        absl::StrCat("The nodes that have the ranges of store \"", store_,
+                     "\" have no revision in common for as long as the lookup takes")));
+  }
+  SetAlarm(alarm_.emplace(), absl::Now() + RoutedCall::kLookAgain,
+           [self = shared_from_this()](bool is_time) {
+             if (!is_time) return;
+             self->Run([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->Begin(); });
+           });
+}
+
+void RangedLookup::Ask(const std::string& method, const grpc::ByteBuffer& bytes,
+                       std::optional<std::size_t> range, OnAnswer on_answer) {
+  RoutedRequest request = request_;
+  request.method = method;
+  request.bytes = bytes;
+  auto done = [self = shared_from_this(), round = round_, range, on_answer](
+                  const absl::Status& status, grpc::ByteBuffer response) {
+    self->Run([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      if (round != self->round_) return;
+      if (!status.ok()) return self->OnError(range, status);
+      (*self.*on_answer)(range.value_or(0), response);
+    });
+  };
+  // Only the first call is about the store: the others ask for one revision, whatever the router
+  // has seen.
+  calls_.push_back(ReplicaCall::Make(
+      parts_, std::move(request), range.has_value() ? "" : store_, std::move(done),
+      range.has_value() ? ranges_[*range].nodes : std::vector<std::string>()));
+  to_start_.push_back(calls_.back());
+}
+
+void RangedLookup::DropCalls() {
+  to_cancel_.insert(to_cancel_.end(), calls_.begin(), calls_.end());
+  calls_.clear();
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,109 @@
+#ifndef SOFTLOOKUP_SERVER_ROUTER_RANGED_LOOKUP_H_
+#define SOFTLOOKUP_SERVER_ROUTER_RANGED_LOOKUP_H_
+
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/cluster/shared_limit.h"
+#include "server/router/route.h"
+#include "server/router/routed_call.h"
+#include "server/rpc/ranges/ranges.pb.h"
+#include "softlookup/partial_lookup.h"
+
+namespace softlookup::server {
+
+// A lookup in a store that is cut into ranges. Asks one replica for the revision to answer as of
+// and for the ranges as they are then; then each range for its part; and where top_k selects rows,
+// the ranges that have some of them a second time (docs/decisions/0029-partial-answers.md). If a
+// range does not keep that revision, or does not have the store yet, begins again. Thread-safe.
+class RangedLookup final : public Route, public std::enable_shared_from_this<RangedLookup> {
+ public:
+  static std::shared_ptr<RangedLookup> Make(const RouterParts& parts, RoutedRequest request,
+                                            std::string store, Done done);
+
+  void Start() override;
+  void Cancel() override;
+
+ private:
+  // A range of the store in one round.
+  struct Range {
+    PositionRange positions;
+    std::vector<std::string> nodes;
+    std::optional<PartialLookup> part;
+    std::optional<SharedLimit::Share> part_bytes;
+    bool has_sums = false;  // The range has answered in the second phase, or was not asked.
+  };
+  struct Ending {
+    absl::Status status;
+    grpc::ByteBuffer response;
+  };
+  using OnAnswer = void (RangedLookup::*)(std::size_t range, grpc::ByteBuffer& response);
+
+  RangedLookup(const RouterParts& parts, RoutedRequest request, std::string store, Done done);
+
+  // Calls `step` unless the lookup is over, then done_ if that has called Finish().
+  template <typename Step>
+  void Run(Step step);
+  void Finish(absl::Status status, const grpc::ByteBuffer& response = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // The steps of a round.
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnBegun(std::size_t, grpc::ByteBuffer& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnPart(std::size_t range, grpc::ByteBuffer& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MergeParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSums(std::size_t range, grpc::ByteBuffer& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishIfComplete() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins the next round: the second one at once, and later ones after a pause, within
+  // RoutedCall::kTryMax.
+  void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A call of this round has failed.
+  void OnError(std::optional<std::size_t> range, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Asks a replica, those of `range` first if it is one. Calls `on_answer` with its answer.
+  void Ask(const std::string& method, const grpc::ByteBuffer& bytes,
+           std::optional<std::size_t> range, OnAnswer on_answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets what a range has to know of the lookup.
+  void SetPart(std::size_t range, cluster::v1::LookupPart& part) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the calls of this round. Their answers do not come any more.
+  void DropCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const RouterParts parts_;
+  const RoutedRequest request_;
+  const std::string store_;
+  const absl::Time give_up_;  // By the steady clock.
+
+  std::atomic<bool> is_cancelled_{false};
+  absl::Mutex mutex_;
+  Done done_ ABSL_GUARDED_BY(mutex_);  // Null once the lookup is over.
+  std::optional<Ending> ending_ ABSL_GUARDED_BY(mutex_);
+  std::string group_ ABSL_GUARDED_BY(mutex_);
+  int round_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Range> ranges_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<RoutedCall>> calls_ ABSL_GUARDED_BY(mutex_);      // Of this round.
+  std::vector<std::shared_ptr<RoutedCall>> to_start_ ABSL_GUARDED_BY(mutex_);   // By Run().
+  std::vector<std::shared_ptr<RoutedCall>> to_cancel_ ABSL_GUARDED_BY(mutex_);  // By Run().
+  std::optional<MergedLookup> merged_ ABSL_GUARDED_BY(mutex_);
+  std::vector<RowSums> sums_ ABSL_GUARDED_BY(mutex_);
+  std::optional<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_ROUTER_RANGED_LOOKUP_H_
