@@ -153,7 +153,7 @@ TEST(RoutesTest, TheStoreIsThatOfTheParsedRequestHoweverItIsWritten) {
       malformed += !store.has_value();
       if (!store.has_value()) continue;
       stores += !store->empty();
-      ASSERT_EQ(found, *store) << testing::PrintToString(bytes);
+      ASSERT_EQ(found, *store) << ::testing::PrintToString(bytes);
     }
     EXPECT_GT(stores, 100);
     EXPECT_GT(malformed, 1'000);

@@ -54,7 +54,7 @@ TEST(TextFieldTest, StopsAtTheFirstMistake) {
   for (const std::string& bad :
        {std::string("\x0a\x05zz"), std::string("\x0a"), std::string("\x0f"), std::string("\x0c"),
         std::string("\0", 1), std::string(11, '\xff'), std::string("\x0a\xff\xff\xff\xff\xff")}) {
-    EXPECT_EQ(Text(good + bad, {1}).substr(0, 1), "a") << testing::PrintToString(bad);
+    EXPECT_EQ(Text(good + bad, {1}).substr(0, 1), "a") << ::testing::PrintToString(bad);
     grpc::ByteBuffer message = BufferOf(bad + good);
     TextField(message, {1, 1, 1});
   }
@@ -118,8 +118,8 @@ TEST(WithFieldTest, AMalformedMessageStaysAsItIs) {
        {std::string("\x12\x03"), std::string("\x0a\x05zz"), std::string("\x40"),
         std::string("\x40\x80"), std::string("\x0b"), std::string("\x0c"),
         std::string("\x0a\x01s\0\x0a\x01t", 7), std::string("\x0f\x01")}) {
-    EXPECT_EQ(BytesIn(WithText(BufferOf(bad), 1, "s")), bad) << testing::PrintToString(bad);
-    EXPECT_EQ(BytesIn(WithNumber(BufferOf(bad), 8, 9)), bad) << testing::PrintToString(bad);
+    EXPECT_EQ(BytesIn(WithText(BufferOf(bad), 1, "s")), bad) << ::testing::PrintToString(bad);
+    EXPECT_EQ(BytesIn(WithNumber(BufferOf(bad), 8, 9)), bad) << ::testing::PrintToString(bad);
   }
 }
 
