@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
@@ -37,21 +39,26 @@ absl::Status Begin(Call& call, const GroupMember& member, const std::string& sto
 absl::StatusOr<std::vector<std::string>> ReplicasOf(const GroupMember& member) {
   // Outlives this call if the answer comes later.
   struct Answer {
-    absl::Notification is_there;
-    absl::StatusOr<GroupStatus> group;
+    absl::Mutex mutex;
+    std::optional<absl::StatusOr<GroupStatus>> group ABSL_GUARDED_BY(mutex);
   };
   const auto answer = std::make_shared<Answer>();
   member.replication->GetGroup([answer](absl::StatusOr<GroupStatus> group) {
+    absl::MutexLock lock(&answer->mutex);
     answer->group = std::move(group);
-    answer->is_there.Notify();
   });
-  absl::Status status = absl::UnavailableError("the replica does not answer");
-  if (answer->is_there.WaitForNotificationWithTimeout(kReplicasWaitMax)) {
-    status = answer->group.status();
+  const auto is_there = [&answer]()
+                            ABSL_NO_THREAD_SAFETY_ANALYSIS { return answer->group.has_value(); };
+  absl::StatusOr<GroupStatus> group = absl::UnavailableError("the replica does not answer");
+  {
+    absl::MutexLock lock(&answer->mutex);
+    if (answer->mutex.AwaitWithTimeout(absl::Condition(&is_there), kReplicasWaitMax)) {
+      group = *std::move(answer->group);
+    }
   }
-  if (!status.ok()) return ErrorOfGroup(status, /*is_change=*/false);
+  if (!group.ok()) return ErrorOfGroup(group.status(), /*is_change=*/false);
   std::vector<std::string> names;
-  for (const GroupStatus::Node& node : answer->group->replicas) names.push_back(node.name);
+  for (const GroupStatus::Node& node : group->replicas) names.push_back(node.name);
   std::ranges::sort(names);
   return names;
 }
