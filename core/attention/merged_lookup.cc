@@ -179,6 +179,7 @@ absl::StatusOr<MergedLookup> MergedLookup::Merge(std::vector<PartialLookup> part
                                                  absl::FunctionRef<bool()> continues) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckParts(parts));
   std::vector<PositionRange> ranges;
+  ranges.reserve(parts.size());
   for (const PartialLookup& part : parts) ranges.push_back(part.range);
   PartialLookup merged = std::move(parts.front());
   const AnswerShape shape = merged.shape;

@@ -103,7 +103,7 @@ absl::Status FetchSeed(const std::string& address, const PeerOptions& options,
       writer.Keep();
       return has_response.status();
     }
-    const absl::Status written = *has_response ? writer.Add(response) : writer.Finish();
+    absl::Status written = *has_response ? writer.Add(response) : writer.Finish();
     if (!written.ok()) writer.Remove();
     if (!written.ok() || !*has_response) return written;
   }

@@ -201,7 +201,7 @@ absl::Status FetchAndAdopt(const SeededDirectory& directory, const ReplicaName& 
     return absl::UnavailableError(
         absl::StrCat("node ", source.node, " at ", source.address, ": ", fetched.message()));
   }
-  const absl::Status adopted = AdoptSeed(name, incoming);
+  absl::Status adopted = AdoptSeed(name, incoming);
   if (!adopted.ok()) {
     directory.Clear().IgnoreError();  // The caller gets the first error.
     return adopted;

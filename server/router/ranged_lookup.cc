@@ -232,7 +232,9 @@ void RangedLookup::FinishIfComplete() {
 
 void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status& status) {
   if (ReasonOf(status) == kSnapshotGone.name) return BeginAgain();
-  if (!range.has_value() || !absl::IsUnavailable(status)) return Finish(status);
+  // The call's own time is not over: the node has waited in vain for the revision.
+  const bool is_behind = absl::IsDeadlineExceeded(status) && absl::Now() < request_.deadline;
+  if (!range.has_value() || (!absl::IsUnavailable(status) && !is_behind)) return Finish(status);
   const PositionRange& positions = ranges_[*range].positions;
   Finish(ClusterUnavailable(absl::StrCat("No node answers for the rows from position ",
                                          positions.begin, " on of store \"", store_,

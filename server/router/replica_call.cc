@@ -91,7 +91,9 @@ bool ReplicaCall::MayHavePrimary(const Group& group) const {
 bool ReplicaCall::IsBehind(const std::shared_ptr<Node>& node, const absl::Status& status,
                            const Group& group) const {
   const bool is_primary = node == group.primary;
-  if (LacksRevision(status)) return needed_ > 0 || !is_primary;
+  // A part of a lookup asks for a revision that some node has. A follower can show it first.
+  const bool is_part = store().empty();
+  if (LacksRevision(status)) return needed_ > 0 || !is_primary || is_part;
   // A node that follows may not have made the store yet.
   if (is_primary || ReasonOf(status) != reasons::kStoreNotFound.name) return false;
   return needed_ > 0 || (group.primary != nullptr && group.primary->is_connected());

@@ -13,7 +13,7 @@ namespace {
 
 // How long calls that are being refused may take to get their answers. gRPC cuts them otherwise,
 // and a router cannot tell whether what they asked for was done.
-constexpr absl::Duration kGoodbye = absl::Milliseconds(100);
+constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
 
 // A call that ends with an error before any message is read. Deletes itself.
 class EndedCall final : public Rpc::Handler {
