@@ -482,9 +482,11 @@ absl::StatusOr<admin::v1::StoreRanges> Client::MoveRange(std::string_view store,
 }
 
 absl::StatusOr<admin::v1::StoreRanges> Client::GetRanges(std::string_view store,
+                                                         std::string_view node,
                                                          const CallOptions& call) {
   admin::v1::GetRangesRequest request;
   request.set_store(std::string(store));
+  request.set_node(std::string(node));
   return impl_->Call(&AdminStub::GetRanges, request, Repeat::kSafe, call);
 }
 

@@ -1,6 +1,7 @@
 #include "client/tool/range_commands.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
+#include "client/tool/range_moves.h"
 
 namespace softlookup::tool {
 namespace {
@@ -29,6 +31,12 @@ using output::Table;
 struct SplitFlags {
   std::string store;
   std::uint32_t range_count = 0;
+  bool dry_run = false;
+};
+
+struct RebalanceFlags {
+  std::string store;
+  std::vector<std::string> nodes;  // Empty: all of the group.
   bool dry_run = false;
 };
 
@@ -60,8 +68,10 @@ void PrintRangesJson(const StoreRanges& ranges, const Session& session) {
                     session.out);
 }
 
-// Prints a line about the store, which begins with `title`, and a table of its ranges.
-void PrintRangesTable(const std::string& title, const StoreRanges& ranges, const Session& session) {
+// Prints a line about the store, which begins with `title`, and a table of its ranges. `nodes` are
+// the texts about the nodes of each. Empty: their names.
+void PrintRangesTable(const std::string& title, const StoreRanges& ranges, const Session& session,
+                      const std::vector<std::string>& nodes = {}) {
   *session.out << title << TerminalText(ranges.store()) << ", revision " << ranges.revision()
                << ": " << Counted(ranges.row_count(), "row");
   if (ranges.ranges().empty()) {
@@ -71,17 +81,18 @@ void PrintRangesTable(const std::string& title, const StoreRanges& ranges, const
   *session.out << " in " << Counted(ranges.ranges_size(), "range") << "\n";
   Table table({{"begin", Align::kRight},
                {"end", Align::kRight},
-               {"nodes"},
+               {nodes.empty() ? "nodes" : "nodes (rows in memory)"},
                {"rows", Align::kRight},
                {"live rows", Align::kRight, 1},
                {"bytes of rows", Align::kRight, 1}});
   for (int i = 0; i < ranges.ranges_size(); ++i) {
     const StoreRange& range = ranges.ranges(i);
     const bool is_last = i + 1 == ranges.ranges_size();
-    table.AddRow({absl::StrCat(range.begin()),
-                  is_last ? "-" : absl::StrCat(ranges.ranges(i + 1).begin()),
-                  absl::StrJoin(range.nodes(), ","), absl::StrCat(range.row_count()),
-                  absl::StrCat(range.live_row_count()), output::BytesText(range.byte_size())});
+    table.AddRow(
+        {absl::StrCat(range.begin()), is_last ? "-" : absl::StrCat(ranges.ranges(i + 1).begin()),
+         nodes.empty() ? absl::StrJoin(range.nodes(), ",") : nodes[static_cast<std::size_t>(i)],
+         absl::StrCat(range.row_count()), absl::StrCat(range.live_row_count()),
+         output::BytesText(range.byte_size())});
   }
   session.Print(&table);
 }
@@ -107,16 +118,96 @@ absl::Status ShowAndMake(bool dry_run, const Session& session, const Change& cha
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> ReplicasOf(Client& client) {
+  CLIENT_ASSIGN_OR_RETURN(const admin::v1::Group group, client.GetGroup());
+  std::vector<std::string> nodes;
+  for (const admin::v1::Replica& replica : group.replicas()) nodes.push_back(replica.node());
+  return nodes;
+}
+
+// Gives all ranges of the store to all nodes, so that each can answer for the whole store.
+absl::Status LoadEverywhere(Client& client, const std::string& store, const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<std::string> nodes, ReplicasOf(client));
+  CLIENT_ASSIGN_OR_RETURN(const StoreRanges ranges, client.GetRanges(store));
+  for (const StoreRange& range : ranges.ranges()) {
+    CLIENT_RETURN_IF_ERROR(
+        MakeMove(client, store, {.begin = range.begin(), .nodes = nodes}, session).status());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Split(const SplitFlags& flags, const Session& session) {
-  return ShowAndMake(flags.dry_run, session, [&](Client& client, bool dry_run) {
-    return client.SplitStore(flags.store, flags.range_count, dry_run);
-  });
+  return ShowAndMake(flags.dry_run, session,
+                     [&](Client& client, bool dry_run) -> absl::StatusOr<StoreRanges> {
+                       if (!dry_run && flags.range_count == 1) {
+                         CLIENT_RETURN_IF_ERROR(LoadEverywhere(client, flags.store, session));
+                       }
+                       return client.SplitStore(flags.store, flags.range_count, dry_run);
+                     });
 }
 
 absl::Status MoveRange(const MoveFlags& flags, const Session& session) {
-  return ShowAndMake(flags.dry_run, session, [&](Client& client, bool dry_run) {
-    return client.MoveRange(flags.store, flags.begin, flags.nodes, dry_run);
-  });
+  return ShowAndMake(
+      flags.dry_run, session, [&](Client& client, bool dry_run) -> absl::StatusOr<StoreRanges> {
+        if (dry_run) {
+          return client.MoveRange(flags.store, flags.begin, flags.nodes, true);
+        }
+        return MakeMove(client, flags.store, {.begin = flags.begin, .nodes = flags.nodes}, session);
+      });
+}
+
+// Returns `ranges` after `moves`.
+StoreRanges After(StoreRanges ranges, const std::vector<RangeMove>& moves) {
+  for (const RangeMove& move : moves) {
+    for (StoreRange& range : *ranges.mutable_ranges()) {
+      if (range.begin() == move.begin)
+        range.mutable_nodes()->Assign(move.nodes.begin(), move.nodes.end());
+    }
+  }
+  return ranges;
+}
+
+absl::Status Rebalance(const RebalanceFlags& flags, const Session& session) {
+  return ShowAndMake(
+      flags.dry_run, session, [&](Client& client, bool dry_run) -> absl::StatusOr<StoreRanges> {
+        std::vector<std::string> nodes = flags.nodes;
+        if (nodes.empty()) {
+          CLIENT_ASSIGN_OR_RETURN(nodes, ReplicasOf(client));
+        }
+        CLIENT_ASSIGN_OR_RETURN(StoreRanges ranges, client.GetRanges(flags.store));
+        const std::vector<RangeMove> moves = MovesToBalance(ranges, nodes);
+        if (dry_run) return After(std::move(ranges), moves);
+        for (const RangeMove& move : moves) {
+          CLIENT_ASSIGN_OR_RETURN(ranges, MakeMove(client, flags.store, move, session));
+        }
+        return ranges;
+      });
+}
+
+// How many of the rows of each range its nodes have in memory, by the nodes' names: "a 100%".
+using ResidentText = std::vector<std::string>;
+
+ResidentText ResidentTextOf(Client& client, const std::string& store, const StoreRanges& ranges) {
+  ResidentText text(static_cast<std::size_t>(ranges.ranges_size()));
+  std::map<std::string, absl::StatusOr<StoreRanges>> answers;
+  for (int i = 0; i < ranges.ranges_size(); ++i) {
+    const StoreRange& range = ranges.ranges(i);
+    for (const std::string& node : range.nodes()) {
+      if (!answers.contains(node)) answers.emplace(node, client.GetRanges(store, node));
+      const absl::StatusOr<StoreRanges>& answer = answers.at(node);
+      // A node that is behind may have other ranges yet.
+      const bool is_known = answer.ok() && answer->ranges_size() == ranges.ranges_size() &&
+                            answer->ranges(i).row_count() > 0;
+      const std::string part =
+          is_known
+              ? absl::StrCat(
+                    100 * answer->ranges(i).resident_count() / answer->ranges(i).row_count(), "%")
+              : "?";
+      absl::StrAppend(&text[static_cast<std::size_t>(i)],
+                      text[static_cast<std::size_t>(i)].empty() ? "" : ", ", node, " ", part);
+    }
+  }
+  return text;
 }
 
 absl::Status ListRanges(const std::string& store, const Session& session) {
@@ -125,7 +216,7 @@ absl::Status ListRanges(const std::string& store, const Session& session) {
   if (session.json) {
     PrintRangesJson(ranges, session);
   } else {
-    PrintRangesTable("store ", ranges, session);
+    PrintRangesTable("store ", ranges, session, ResidentTextOf(client, store, ranges));
   }
   return absl::OkStatus();
 }
@@ -143,8 +234,9 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
   split->footer(
       "Shows the plan, then makes it. The ranges have about as many rows each, of those that the\n"
       "store has now, and go round the nodes in the order of their names. Rows that come later\n"
-      "belong to the last range. Routers then ask a node of each range for its part of a lookup.\n"
-      "For now every node keeps all rows.");
+      "belong to the last range. Each node then keeps only the rows of its ranges in memory, and\n"
+      "all rows on its disk, and routers ask a node of each range for its part of a lookup. Rows\n"
+      "of a store that has ranges already stay at their nodes.");
   AddStoreAndDryRun(split, &split_flags->store, &split_flags->dry_run);
   split
       ->add_option("--ranges", split_flags->range_count,
@@ -154,7 +246,10 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
 
   auto move_flags = std::make_shared<MoveFlags>();
   CLI::App* move = cluster->add_subcommand("move", "Give a range of a store to other nodes");
-  move->footer("Shows the plan, then makes it.");
+  move->footer(
+      "Shows the plan, then makes it. Nodes that get the range load its rows from their disks\n"
+      "before others drop them. If the command ends early, the range has its old and its new\n"
+      "nodes, and the command can be given again.");
   AddStoreAndDryRun(move, &move_flags->store, &move_flags->dry_run);
   move->add_option("--begin", move_flags->begin,
                    "Where the range begins, as `cluster ranges` shows it")
@@ -165,6 +260,23 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
       ->allow_extra_args(false)
       ->required();
   move->callback([=] { session->run = [=] { return MoveRange(*move_flags, *session); }; });
+
+  auto rebalance_flags = std::make_shared<RebalanceFlags>();
+  CLI::App* rebalance =
+      cluster->add_subcommand("rebalance", "Spread the ranges of a store over nodes");
+  rebalance->footer(
+      "Shows the plan, then moves one range after the other, as `cluster move` does, so that the\n"
+      "nodes have about equally many bytes of rows. To have smaller pieces, split the store into\n"
+      "more ranges first.");
+  AddStoreAndDryRun(rebalance, &rebalance_flags->store, &rebalance_flags->dry_run);
+  rebalance
+      ->add_option("--nodes", rebalance_flags->nodes,
+                   "Names of the nodes, with commas between them; default: all of the group")
+      ->type_name("NODE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  rebalance->callback(
+      [=] { session->run = [=] { return Rebalance(*rebalance_flags, *session); }; });
 
   auto listed = std::make_shared<std::string>();
   CLI::App* ranges =

@@ -16,8 +16,10 @@
 #include "core/engine/appender.h"
 #include "core/engine/entry_replay.h"
 #include "core/engine/put_records.h"
+#include "core/engine/read_blocks.h"
 #include "core/engine/store_write.h"
 #include "core/storage/records.h"
+#include "core/store/kept_ranges.h"
 #include "core/store/snapshot.h"
 #include "core/store/stored_blocks.h"
 
@@ -51,20 +53,23 @@ std::vector<BlockRun> RunsToCompact(const StoredBlocks& blocks) {
 // Compacts one run.
 class CompactWrite final : public StoreWrite<CompactOutcome> {
  public:
-  // `spans` are the records of the log that have the rows of the run.
-  // `replay_count` is as of before they were read.
+  // `spans` are the records of the log that have the rows of the run, and `read` the rows of the
+  // blocks in them that are not resident. `replay_count` is as of before they were read.
   CompactWrite(CountedStores& stores, std::shared_ptr<Store> store, BlockRun run,
-               std::vector<RowSpan> spans, std::uint64_t replay_count,
-               WriteCallback<CompactOutcome> callback)
+               std::vector<RowSpan> spans, std::vector<StoreEditor::ReadBlock> read,
+               std::uint64_t replay_count, WriteCallback<CompactOutcome> callback)
       : StoreWrite(stores, std::move(store), std::move(callback)),
         stores_(stores),
         replay_count_(replay_count),
         run_(run),
-        spans_(std::move(spans)) {}
+        spans_(std::move(spans)),
+        read_(std::move(read)) {}
 
  protected:
   absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
     SOFTLOOKUP_RETURN_IF_ERROR(CheckNoReplaySince(replay_count_, stores_));
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckRows(*editor.newest()));
+    if (!read_.empty()) editor.Load(std::move(read_));
     outcome_ = editor.Compact(run_.begin, run_.end);
     return outcome_.snapshot;
   }
@@ -77,10 +82,29 @@ class CompactWrite final : public StoreWrite<CompactOutcome> {
   CompactOutcome MakeResult() override { return std::move(outcome_); }
 
  private:
+  // Rows may have been evicted since those of other blocks were read.
+  absl::Status CheckRows(const Snapshot& snapshot) const {
+    const StoredBlocks& blocks = snapshot.stored_blocks();
+    if (blocks.evicted_count() == 0 || spans_.empty()) return absl::OkStatus();
+    const PositionRange rows{.begin = spans_.front().first_position, .end = spans_.back().end()};
+    const auto block_rows = static_cast<std::uint64_t>(blocks.block_rows());
+    auto read = read_.begin();
+    for (std::uint64_t block = rows.begin / block_rows; block * block_rows < rows.end; ++block) {
+      const auto index = static_cast<std::int64_t>(block);
+      const bool was_read = read != read_.end() && read->index == index;
+      if (was_read) ++read;
+      if (!was_read && !blocks.IsResident(index)) {
+        return RowsNotResident(snapshot.config().name, rows);
+      }
+    }
+    return absl::OkStatus();
+  }
+
   const CountedStores& stores_;
   const std::uint64_t replay_count_;
   const BlockRun run_;
   const std::vector<RowSpan> spans_;
+  std::vector<StoreEditor::ReadBlock> read_;  // RangeResidency evicts these rows again.
   CompactOutcome outcome_;
 };
 
@@ -164,6 +188,12 @@ class RowRecords {
   std::size_t next_ = 0;
 };
 
+// Returns how many blocks have a row.
+std::int64_t BlockCountOf(const Snapshot& snapshot) {
+  const StoredBlocks& blocks = snapshot.stored_blocks();
+  return (blocks.row_count() + blocks.block_rows() - 1) / blocks.block_rows();
+}
+
 absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun>& runs) {
   std::int64_t rows = 0;
   std::int64_t block_count = 0;
@@ -187,6 +217,13 @@ absl::Status NeedsConsent(const StoredBlocks& blocks, const std::vector<BlockRun
 }
 
 }  // namespace
+
+bool MayDropMore(const Snapshot& before, const Snapshot& after) {
+  if (after.deleted_row_count() == 0) return false;
+  // The last block loses no rows until there is another one behind it.
+  return after.deleted_row_count() > before.deleted_row_count() ||
+         BlockCountOf(after) > BlockCountOf(before);
+}
 
 absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>& store,
                                                     const CompactionRequest& request,
@@ -219,11 +256,14 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
     SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
     const absl::Time begin = clock_.Now();
     std::vector<RowSpan> spans;
+    std::vector<StoreEditor::ReadBlock> read;
     if (records) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(spans, records->Take(run));
+      SOFTLOOKUP_ASSIGN_OR_RETURN(read, ReadEvicted(*store, spans, cancel));
     }
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const CompactOutcome outcome,
-                                Commit(store, run, std::move(spans), replay_count));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        const CompactOutcome outcome,
+        Commit(store, run, std::move(spans), std::move(read), replay_count));
     const auto dropped_rows = static_cast<std::uint64_t>(outcome.dropped_rows);
     result.block_count += outcome.compacted_blocks.size();
     result.dropped_rows += dropped_rows;
@@ -252,16 +292,38 @@ void Compactor::End(std::uint64_t number) {
   if (refused != nullptr) stores_.compaction_queue.Add(refused);
 }
 
+absl::StatusOr<std::vector<StoreEditor::ReadBlock>> Compactor::ReadEvicted(
+    const Store& store, absl::Span<const RowSpan> spans, const CancelToken& cancel) const {
+  const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
+  const StoredBlocks& blocks = snapshot->stored_blocks();
+  std::vector<StoreEditor::ReadBlock> read;
+  if (blocks.evicted_count() == 0 || spans.empty()) return read;
+  const auto block_of = [&](std::uint64_t position) {
+    return static_cast<std::int64_t>(position) / blocks.block_rows();
+  };
+  const std::int64_t end = block_of(spans.back().end() - 1) + 1;
+  for (std::int64_t index = block_of(spans.front().first_position); index < end; ++index) {
+    if (blocks.IsResident(index)) continue;
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        std::vector<StoreEditor::ReadBlock> block,
+        ReadBlocks(*log_, store.number(), *snapshot, index, index + 1, cancel));
+    read.push_back(std::move(block[0]));
+  }
+  return read;
+}
+
 absl::StatusOr<CompactOutcome> Compactor::Commit(const std::shared_ptr<Store>& store, BlockRun run,
                                                  std::vector<RowSpan> spans,
+                                                 std::vector<StoreEditor::ReadBlock> read,
                                                  std::uint64_t replay_count) {
   absl::StatusOr<CompactOutcome> outcome;
   absl::Notification answered;
-  auto write = std::make_unique<CompactWrite>(stores_, store, run, std::move(spans), replay_count,
-                                              [&](absl::StatusOr<CompactOutcome> made) {
-                                                outcome = std::move(made);
-                                                answered.Notify();
-                                              });
+  auto write =
+      std::make_unique<CompactWrite>(stores_, store, run, std::move(spans), std::move(read),
+                                     replay_count, [&](absl::StatusOr<CompactOutcome> made) {
+                                       outcome = std::move(made);
+                                       answered.Notify();
+                                     });
   if (!committer_.Post(std::move(write), Committer::MayBlock::kYes)) return WriteQueueFull();
   answered.WaitForNotification();
   if (outcome.ok()) outcome->snapshot = nullptr;  // It would keep the rows that later runs drop.

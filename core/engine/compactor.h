@@ -27,6 +27,10 @@ struct BlockRun {
   std::int64_t end = 0;
 };
 
+// Returns whether a compaction may drop more rows of `after` than of `before`. One write, not a
+// compaction, must have made `after` from `before`.
+bool MayDropMore(const Snapshot& before, const Snapshot& after);
+
 // Compacts stores, each at most once at a time. Thread-safe.
 class Compactor {
  public:
@@ -49,7 +53,13 @@ class Compactor {
   void End(std::uint64_t number);
   // Compacts one run, in one write. The snapshot of the returned outcome is null.
   absl::StatusOr<CompactOutcome> Commit(const std::shared_ptr<Store>& store, BlockRun run,
-                                        std::vector<RowSpan> spans, std::uint64_t replay_count);
+                                        std::vector<RowSpan> spans,
+                                        std::vector<StoreEditor::ReadBlock> read,
+                                        std::uint64_t replay_count);
+  // Reads the rows of the blocks with rows in `spans` that are not resident.
+  absl::StatusOr<std::vector<StoreEditor::ReadBlock>> ReadEvicted(const Store& store,
+                                                                  absl::Span<const RowSpan> spans,
+                                                                  const CancelToken& cancel) const;
   // Waits as long as the run took that began at `begin`, so that lookups have the cores meanwhile.
   void RestAfterRun(absl::Time begin) const;
 

@@ -23,7 +23,9 @@
 #include "core/engine/lookups.h"
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
+#include "core/engine/range_residency.h"
 #include "core/engine/range_rows.h"
+#include "core/engine/read_blocks.h"
 #include "core/engine/store_restorer.h"
 #include "core/engine/table_writes.h"
 #include "core/engine/tile_unit.h"
@@ -50,7 +52,7 @@ class EngineOfStores final : public Engine, private LogReplay {
       : limits_(options.limits),
         log_(std::move(log)),
         loaded_(log_ == nullptr),
-        stores_(limits_.ram_bytes_max),
+        stores_(limits_.ram_bytes_max, options.node),
         jobs_{.limits = limits_,
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
               .ranking = {limits_.ranking_bytes_max, stores_.budget}},
@@ -65,6 +67,9 @@ class EngineOfStores final : public Engine, private LogReplay {
         appender_(limits_, stores_, scheduler_, committer_),
         compactor_(stores_, log_.get(), committer_),
         restorer_(limits_, stores_, log_.get(), committer_) {
+    if (log_ != nullptr && !options.node.empty()) {
+      range_residency_.emplace(stores_, *log_, committer_);
+    }
     if (options.compact_above > 0) {
       auto_compactor_.emplace(options.compact_above, stores_, compactor_, options.observer);
     }
@@ -139,6 +144,10 @@ class EngineOfStores final : public Engine, private LogReplay {
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
+  // Returns `snapshot`, which is one of `store`, with the block of the row before `position`, so
+  // that MemoryAsOf() can read it. Reads the block from the log if it is not resident.
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WithRowBefore(
+      const Store& store, std::shared_ptr<const Snapshot> snapshot, std::uint64_t position) const;
   // Returns a store's executor, which runs callbacks that waited for a revision on waker_'s thread.
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
@@ -173,6 +182,7 @@ class EngineOfStores final : public Engine, private LogReplay {
   Appender appender_;
   Compactor compactor_;
   StoreRestorer restorer_;
+  std::optional<RangeResidency> range_residency_;  // Empty if the server is in no group.
   std::optional<AutoCompactor> auto_compactor_;  // Empty if the engine compacts no store by itself.
 };
 
@@ -321,7 +331,11 @@ absl::StatusOr<std::unique_ptr<RowReader>> EngineOfStores::ReadRows(absl::string
   std::shared_ptr<const Snapshot> snapshot = found->snapshot();
   SOFTLOOKUP_ASSIGN_OR_RETURN(RowSelection selection,
                               RowSelection::Make(*snapshot, filter, "filter."));
-  return std::make_unique<SnapshotReader>(std::move(snapshot), std::move(selection));
+  const auto read_block = [log = log_.get(), number = found->number()](
+                              const std::shared_ptr<const Snapshot>& shown, std::int64_t index) {
+    return WithBlock(*log, number, shown, index);
+  };
+  return std::make_unique<SnapshotReader>(std::move(snapshot), std::move(selection), read_block);
 }
 
 absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view store,
@@ -425,12 +439,25 @@ void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<Cancel
   scheduler_.Submit(std::move(job), Scheduler::Admission::kBounded);
 }
 
+absl::StatusOr<std::shared_ptr<const Snapshot>> EngineOfStores::WithRowBefore(
+    const Store& store, std::shared_ptr<const Snapshot> snapshot, std::uint64_t position) const {
+  if (position == 0 || position > snapshot->row_count()) return snapshot;
+  const StoredBlocks& blocks = snapshot->stored_blocks();
+  const auto index = static_cast<std::int64_t>(position - 1) / blocks.block_rows();
+  if (blocks.IsResident(index) || blocks.IsCompacted(index)) return snapshot;
+  return WithBlock(*log_, store.number(), snapshot, index);
+}
+
 absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
                                                       absl::string_view name,
                                                       std::optional<std::uint64_t> begin,
                                                       std::optional<std::uint64_t> end) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, Find("store", store));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(MemoryState state, ReadMemory(*found->snapshot(), name, begin, end));
+  std::shared_ptr<const Snapshot> snapshot = found->snapshot();
+  for (const std::uint64_t position : {begin.value_or(0), end.value_or(snapshot->row_count())}) {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot, WithRowBefore(*found, std::move(snapshot), position));
+  }
+  SOFTLOOKUP_ASSIGN_OR_RETURN(MemoryState state, ReadMemory(*snapshot, name, begin, end));
   state.incarnation = found->number();
   return state;
 }

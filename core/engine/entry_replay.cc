@@ -146,6 +146,7 @@ class Changes final : public LogBatch {
     } else {
       stores_.kept_snapshots.Keep(*store, after);
       store->Publish(*made);
+      stores_.QueueForResidency(store, after);
     }
     stores_.totals.AddWrite(
         after.config(), {.rows = static_cast<std::int64_t>(after.row_count() - before->row_count()),
@@ -168,7 +169,9 @@ class Changes final : public LogBatch {
     RemoveDamaged(new_name);
     const absl::StatusOr<std::shared_ptr<Store>> replaced =
         stores_.table.Find("new_name", new_name);
-    stores_.table.Rename(name, new_name, store->HandOver());
+    const std::shared_ptr<Store> renamed = store->HandOver();
+    stores_.table.Rename(name, new_name, renamed);
+    stores_.QueueForResidency(renamed, *renamed->snapshot());
     store->Close(StoreNotFound(name));
     stores_.kept_snapshots.Drop(*store);
     if (!replaced.ok()) return;
@@ -186,7 +189,7 @@ class Changes final : public LogBatch {
   }
 
   absl::Status AddStore(const NamedStore& named) {
-    LoadedStore loaded = LoadStore(named, replay_.log, replay_.executor);
+    LoadedStore loaded = LoadStore(named, replay_.log, replay_.executor, stores_.node);
     if (!loaded.store.ok()) return loaded.store.status();
     RemoveDamaged(named.name);
     AddLoaded(std::move(loaded), stores_);

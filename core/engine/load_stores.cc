@@ -15,6 +15,7 @@
 #include "core/engine/put_records.h"
 #include "core/engine/validate.h"
 #include "core/store/block_shape.h"
+#include "core/store/kept_ranges.h"
 #include "core/store/store_loader.h"
 
 namespace softlookup {
@@ -36,8 +37,12 @@ bool IsNoDamage(const absl::Status& status) {
 class Loading {
  public:
   // `as` is null if the store keeps its number and its name. It must outlive this object.
-  Loading(NamedStore store, const CommitLog& log, const LoadAs* as = nullptr)
-      : store_(store.store), name_(std::move(store.name)), log_(log), as_(as) {}
+  Loading(NamedStore store, const CommitLog& log, std::string node, const LoadAs* as = nullptr)
+      : store_(store.store),
+        name_(std::move(store.name)),
+        log_(log),
+        node_(std::move(node)),
+        as_(as) {}
 
   // Returns the bytes of the components of all rows.
   std::int64_t bytes() const { return static_cast<std::int64_t>(newest_.row_count) * row_bytes(); }
@@ -161,7 +166,8 @@ class Loading {
         config.name = as_->store.name;
         config.ranges.clear();  // They name nodes of the group in which the copy was made.
       }
-      loader_.emplace(std::move(config), newest_.revision, newest_.row_count);
+      KeptRanges kept(config, node_);
+      loader_.emplace(std::move(config), newest_.revision, newest_.row_count, std::move(kept));
       return absl::OkStatus();
     }
     if (!loader_) return Missing("revision");
@@ -202,6 +208,7 @@ class Loading {
   const std::uint64_t store_;
   std::string name_;  // May be empty until the configuration is read.
   const CommitLog& log_;
+  const std::string node_;
   const LoadAs* const as_;
   ConfigRecord config_;    // The default one until it is read and checked.
   RevisionRecord newest_;  // The default one until it is read.
@@ -259,8 +266,8 @@ absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
 // at a time, on any of these threads, damaged stores included. For a store that is UNAVAILABLE,
 // calls neither, and at the end returns UNAVAILABLE.
 absl::Status LoadEach(const std::vector<NamedStore>& stores, const CommitLog& log,
-                      ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
-                      absl::FunctionRef<void(LoadedStore)> on_loaded) {
+                      ForkJoinPool& pool, const Store::Executor& executor, const std::string& node,
+                      LoadObserver& observer, absl::FunctionRef<void(LoadedStore)> on_loaded) {
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
@@ -276,7 +283,7 @@ absl::Status LoadEach(const std::vector<NamedStore>& stores, const CommitLog& lo
     observer.OnProgress(++done, count);
   };
   pool.ForkJoin(count, [&](std::int64_t i) {
-    auto loading = std::make_unique<Loading>(stores[i], log);
+    auto loading = std::make_unique<Loading>(stores[i], log, node);
     absl::Status status = loading->ReadStore();
     const bool is_large = status.ok() && loading->bytes() > kBytesOfOnePart;
     if (status.ok() && !is_large) status = ReadRowsWhole(*loading);
@@ -336,15 +343,16 @@ absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
   return stores;
 }
 
-LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor) {
-  Loading loading(store, log);
+LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor,
+                      const std::string& node) {
+  Loading loading(store, log, node);
   absl::Status status = loading.ReadStore();
   if (status.ok()) status = ReadRowsWhole(loading);
   return loading.Finish(std::move(status), std::move(executor));
 }
 
 LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as) {
-  Loading loading(store, log, &as);
+  Loading loading(store, log, /*node=*/"", &as);
   absl::Status status = loading.ReadStore();
   if (status.ok()) status = ReadRowsWhole(loading);
   return loading.Finish(std::move(status), as.executor);
@@ -357,7 +365,8 @@ void AddLoaded(LoadedStore loaded, CountedStores& stores) {
     // refused until there is room.
     stores.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
     stores.totals.AddStore(*snapshot);
-    stores.table.AddLoaded(loaded.name, *std::move(loaded.store));
+    stores.table.AddLoaded(loaded.name, *loaded.store);
+    stores.QueueForResidency(*loaded.store, *snapshot);
     return;
   }
   stores.totals.AddDamagedStore();
@@ -385,7 +394,7 @@ absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
   const std::unique_ptr<LogBatch> names = log.NewBatch();
   bool is_whole = true;
   SOFTLOOKUP_RETURN_IF_ERROR(
-      LoadEach(named, log, pool, executor, observer, [&](LoadedStore loaded) {
+      LoadEach(named, log, pool, executor, stores.node, observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
         PutName(loaded.number, loaded.name, *names);
         AddLoaded(std::move(loaded), stores);

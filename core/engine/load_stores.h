@@ -33,12 +33,14 @@ struct LoadedStore {
   StoreInfo damaged;  // What is known of the store if `store` is DATA_LOSS.
 };
 
-// Loads the store as it was, bit for bit. `executor` is the store's. It may be null if no write
+// Loads the store as it was, bit for bit, but for the rows that the server `node` does not keep in
+// memory (KeptRanges). `executor` is the store's. It may be null if no write
 // follows. The result's `store` is DATA_LOSS if a record is damaged or missing. The error's
 // message names the position if that is known, and says what to do. The result's `store` is
 // UNAVAILABLE if a record could not be read for another reason, so that a later attempt may
 // succeed.
-LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
+LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor,
+                      const std::string& node = "");
 
 // How LoadStoreAs() loads a store of another log than the engine's.
 struct LoadAs {

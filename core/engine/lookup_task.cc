@@ -9,6 +9,7 @@
 #include "core/engine/memories.h"
 #include "core/engine/project.h"
 #include "core/engine/validate.h"
+#include "core/store/kept_ranges.h"
 #include "softlookup/partial_lookup.h"
 
 namespace softlookup {
@@ -37,6 +38,10 @@ absl::Status LookupTask::SelectWithoutRanking(const LookupRequest& request,
       ResolveOptions(request.options, config.score, config.temperature, limits));
   SOFTLOOKUP_ASSIGN_OR_RETURN(selection_, RowSelection::Make(*snapshot, request.filter, "filter.",
                                                              part.value_or(PositionRange())));
+  if (request.source != Source::kMemory &&
+      !snapshot->stored_blocks().AreResident(selection_.begin(), selection_.end())) {
+    return RowsNotResident(config.name, {.begin = selection_.begin(), .end = selection_.end()});
+  }
   snapshot_ = std::move(snapshot);  // selection_ points into it, and so does task_.
   inputs_ = request.inputs;
   task_ = AttentionTask{.options = options,

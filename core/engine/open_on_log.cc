@@ -48,11 +48,13 @@ absl::StatusOr<ReplicatedEngine> OpenReplicated(const EngineOptions& options,
                                                 ReplicationOptions replication,
                                                 ReplicaThread& thread) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> records, OpenCommitLog(directory));
+  EngineOptions member = options;
+  member.node = replication.name.node;
   SOFTLOOKUP_ASSIGN_OR_RETURN(
       std::unique_ptr<ReplicatedLog> log,
       ReplicatedLog::Open(std::move(records), std::move(replication), thread));
   ReplicatedEngine opened{.replication = log.get()};
-  opened.engine = MakeEngineOnLog(options, std::move(log));
+  opened.engine = MakeEngineOnLog(member, std::move(log));
   return opened;
 }
 

@@ -25,6 +25,7 @@ RangeInfo CountRange(const StoredBlocks& blocks, const StoreRange& range, std::u
                  : static_cast<std::uint64_t>(mask->CountFirst(static_cast<std::int64_t>(rows)));
     };
     info.row_count += rows;
+    if (blocks.IsResident(block)) info.resident_count += rows;
     info.live_row_count += count(blocks.LiveMaskOf(block));
     // A block that is not compacted has no mask, and all its rows.
     info.byte_size +=

@@ -20,6 +20,28 @@ namespace {
 // (docs/decisions/0029-partial-answers.md).
 constexpr std::int64_t kBlocksPerStep = 8;
 
+// Returns ranges that begin where those of `cut` do, and where the nodes of `old` change, with the
+// nodes that `old` has there. Both must begin at 0.
+std::vector<StoreRange> WithNodesOf(const std::vector<StoreRange>& old,
+                                    const std::vector<StoreRange>& cut) {
+  std::vector<StoreRange> ranges;
+  auto next_old = old.begin(), next_cut = cut.begin();
+  const std::vector<std::string>* nodes = nullptr;
+  while (next_old != old.end() || next_cut != cut.end()) {
+    const bool at_old =
+        next_cut == cut.end() || (next_old != old.end() && next_old->begin <= next_cut->begin);
+    const std::uint64_t begin = at_old ? next_old->begin : next_cut->begin;
+    bool is_cut = next_cut != cut.end() && next_cut->begin == begin;
+    if (is_cut) ++next_cut;
+    if (at_old) {
+      is_cut = is_cut || *nodes != next_old->nodes;
+      nodes = &(next_old++)->nodes;
+    }
+    if (is_cut) ranges.push_back({.begin = begin, .nodes = *nodes});
+  }
+  return ranges;
+}
+
 }  // namespace
 
 std::uint64_t RangeStep(const StoreConfig& config) {
@@ -94,7 +116,7 @@ absl::StatusOr<std::vector<StoreRange>> EqualRanges(const StoreInfo& store, std:
   for (std::uint64_t i = 0; i < count; ++i) {
     ranges.push_back({.begin = steps * i / count * step, .nodes = {nodes[i % nodes.size()]}});
   }
-  return ranges;
+  return store.config.ranges.empty() ? ranges : WithNodesOf(store.config.ranges, ranges);
 }
 
 absl::StatusOr<std::vector<StoreRange>> WithNodes(const StoreInfo& store, std::uint64_t begin,

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/status_macros.h"
 #include "core/engine/committer.h"
-#include "core/engine/compaction_queue.h"
+#include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
 #include "core/storage/commit_log.h"
 #include "core/store/snapshot.h"
@@ -43,6 +43,7 @@ class StoreWrite : public Write {
     store_->Publish(snapshot_);
     stores_.totals.AddWrite(snapshot_->config(), change_);
     if (may_drop_more_) stores_.compaction_queue.Add(store_);
+    stores_.QueueForResidency(store_, *snapshot_);
   }
   void Rollback() final {
     store_->editor().Rollback();

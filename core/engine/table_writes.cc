@@ -148,6 +148,7 @@ class RenameStoreWrite final : public Write {
     stores_.kept_snapshots.Drop(*store_);
     // The rename ends a compaction under the old name, so the store is queued again.
     stores_.compaction_queue.Add(renamed);
+    stores_.QueueForResidency(renamed, *renamed->snapshot());
     result_.store = renamed->info();
     if (replaced_ == nullptr) return;
     result_.replaced = replaced_->info();

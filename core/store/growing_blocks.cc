@@ -68,8 +68,8 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
   const auto delete_in = [&](std::int64_t index, SealedBlock& block) {
     sealed_bytes_ -= block.bytes();
     block.live = WithoutRows(block.live.get(), first_position_of(index), take_rows_of(index));
-    PackIfFewAreLive(block);
-    SetLiveRows(shape(), tail_.block_rows(), index, block);
+    PackIfFewAreLive(shape(), block_rows, block);
+    SetLiveRows(shape(), block_rows, index, block);
     sealed_bytes_ += block.bytes();
   };
   // For one block, Set is cheap: it copies only a part of the list. For several blocks, Transform
@@ -111,45 +111,60 @@ std::vector<std::int64_t> GrowingBlocks::Compact(std::int64_t begin, std::int64_
   return compacted;
 }
 
-void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {
-  const std::int64_t block_rows = tail_.block_rows();
-  if (block.live == nullptr) return;
-  const std::int64_t live_count = block.live->CountFirst(block_rows);
-  if (live_count > block_rows / kPackedPart) {
-    SOFTLOOKUP_CHECK(!block.is_compacted()) << live_count << " live rows in a compacted block";
-    return;
-  }
-  if (!block.is_compacted()) {
-    block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
-    block.sketch = nullptr;
-    block.group_balls = nullptr;
-  } else if (block.packed->row_count() != live_count) {
-    // Of what a compacted block kept, rows have been deleted since.
-    block.packed = PackLiveRows(*block.packed, shape(), *block.live);
-  }
-}
-
 void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config) {
   const std::int64_t block_panels = tail_.block_rows() / kPanelRows;
   const auto block_count = sealed_.size() + static_cast<std::int64_t>(blocks.size());
   std::int64_t index = sealed_.size();
   for (SealedBlock& block : blocks) {
     SOFTLOOKUP_CHECK(block.bounds != nullptr);
-    SOFTLOOKUP_CHECK(block.is_compacted() ? block.packed != nullptr
-                                          : block.panels->panel_count() == block_panels)
+    SOFTLOOKUP_CHECK(block.is_compacted()
+                         ? block.packed != nullptr
+                         : !block.is_resident || block.panels->panel_count() == block_panels)
         << "a block needs its packed rows, or all " << block_panels << " panels";
-    PackIfFewAreLive(block);
-    if (block.packed == nullptr && HasSketch(config, *block.bounds)) {
-      block.sketch = std::make_shared<const BlockSketch>(
-          *block.panels, shape(),
-          panel_allocator_.Allocate(kernels::SketchShape(shape().key_dim), block_panels,
-                                    block_count));
-    }
+    if (!block.is_resident) ++evicted_count_;
+    PackIfFewAreLive(shape(), tail_.block_rows(), block);
+    MakeSketchOf(block, block_count, config);
     block.group_balls = GroupBallsOf(index, blocks);
     SetLiveRows(shape(), tail_.block_rows(), index++, block);
     sealed_bytes_ += block.bytes();
   }
   sealed_.Append(blocks);
+}
+
+void GrowingBlocks::MakeSketchOf(SealedBlock& block, std::int64_t block_count,
+                                 const StoreConfig& config) {
+  if (block.packed != nullptr || !block.is_resident || !HasSketch(config, *block.bounds)) return;
+  block.sketch = std::make_shared<const BlockSketch>(
+      *block.panels, shape(),
+      panel_allocator_.Allocate(kernels::SketchShape(shape().key_dim), block.panels->panel_count(),
+                                block_count));
+}
+
+void GrowingBlocks::Evict(absl::FunctionRef<bool(std::int64_t)> should_evict) {
+  sealed_.Transform([&](std::int64_t index, SealedBlock& block) {
+    if (!block.is_resident || !should_evict(index)) return;
+    sealed_bytes_ -= block.bytes();
+    softlookup::Evict(block);
+    SetLiveRows(shape(), tail_.block_rows(), index, block);
+    sealed_bytes_ += block.bytes();
+    ++evicted_count_;
+  });
+}
+
+void GrowingBlocks::Load(std::int64_t index, RowsOfBlock rows, const StoreConfig& config) {
+  SealedBlock block = sealed_[index];
+  sealed_bytes_ -= block.bytes();
+  SetRows(shape(), tail_.block_rows(), std::move(rows), block);
+  MakeSketchOf(block, sealed_.size(), config);
+  sealed_bytes_ += block.bytes();
+  --evicted_count_;
+  sealed_.Set(index, block);
+  // The balls of the group are made of its blocks, so they come when these are all there.
+  const std::int64_t block_bytes = block.bytes();
+  block.group_balls = GroupBallsOf(index, {});
+  SetLiveRows(shape(), tail_.block_rows(), index, block);
+  sealed_bytes_ += block.bytes() - block_bytes;
+  sealed_.Set(index, std::move(block));
 }
 
 std::shared_ptr<const GroupBalls> GrowingBlocks::GroupBallsOf(
@@ -169,7 +184,7 @@ std::shared_ptr<const GroupBalls> GrowingBlocks::GroupBallsOf(
 StoredBlocks GrowingBlocks::View() {
   SOFTLOOKUP_CHECK(deleted_count_ <= row_count())
       << deleted_count_ << " of " << row_count() << " rows deleted";
-  return StoredBlocks(shape(), tail_.block_rows(), sealed_, tail_.View());
+  return StoredBlocks(shape(), tail_.block_rows(), sealed_, tail_.View(), evicted_count_);
 }
 
 std::int64_t GrowingBlocks::bytes() const {

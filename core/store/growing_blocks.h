@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "core/kernels/panel_rows.h"
 #include "core/memory/running_memory.h"
@@ -30,7 +31,8 @@ class GrowingBlocks {
   // What blocks that were read from the log are made of.
   struct Parts {
     std::vector<SealedBlock> sealed;  // `sketch`, `group_balls` and `live_rows` are unset, and
-                                      // `packed` unless compacted.
+                                      // `packed` unless compacted. A block that is not resident
+                                      // has the offsets of its packed rows.
     TailParts tail;
     std::uint64_t deleted_count = 0;
   };
@@ -64,6 +66,16 @@ class GrowingBlocks {
   // indexes of the blocks that lost rows, ascending.
   std::vector<std::int64_t> Compact(std::int64_t begin, std::int64_t end);
 
+  // Full blocks that are not resident.
+  std::int64_t evicted_count() const { return evicted_count_; }
+  // Evicts each resident full block for which should_evict(index) is true. All rows must be
+  // committed.
+  void Evict(absl::FunctionRef<bool(std::int64_t)> should_evict);
+  // Makes block `index`, which must not be resident, resident with these rows of it. They must fit
+  // the block: be compacted if it is, and be those that it kept. To have the balls of groups, load
+  // the blocks of a group in ascending order.
+  void Load(std::int64_t index, RowsOfBlock rows, const StoreConfig& config);
+
   // Returns the blocks as they are now.
   StoredBlocks View();
   // Returns the bytes that the blocks have allocated, with the memories before their first rows.
@@ -76,21 +88,20 @@ class GrowingBlocks {
   // balls of groups, and the live_rows of all. These members must be unset, except the packed rows
   // of compacted blocks.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
+  // Makes the sketch of a block, if it has one. `block_count` is that of the store, with this
+  // block.
+  void MakeSketchOf(SealedBlock& block, std::int64_t block_count, const StoreConfig& config);
   // Returns the balls of the group that block `index` is the last of. Null if it is not the last of
   // one, or if a block of the group has no balls. `blocks` are the blocks behind the sealed ones.
   std::shared_ptr<const GroupBalls> GroupBallsOf(std::int64_t index,
                                                  absl::Span<const SealedBlock> blocks) const;
-  // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
-  // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which
-  // blocks are packed then depends on which rows are live, not on the order of the deletions. That
-  // matters because the bits of an answer depend on which blocks are packed.
-  void PackIfFewAreLive(SealedBlock& block) const;
 
   SharedList<SealedBlock> sealed_;
   std::int64_t sealed_bytes_ = 0;   // Sum of SealedBlock::bytes() over sealed_.
   PanelAllocator panel_allocator_;  // Allocates whole blocks and their sketches.
   Tail tail_;
   std::uint64_t deleted_count_ = 0;
+  std::int64_t evicted_count_ = 0;
 };
 
 }  // namespace softlookup

@@ -1,7 +1,9 @@
 #include "core/store/row_codec.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "core/kernels/panel_rows.h"
 
@@ -78,6 +80,38 @@ void DecodeComponents(absl::string_view components, const kernels::PanelShape& s
         kernels::UnpackRow(shape, next, lane, panel_of(panel));
         next += shape.row_bytes();
       });
+}
+
+void DecodeRowsOfBlock(absl::string_view components, const kernels::PanelShape& shape,
+                       std::uint64_t begin, std::uint64_t end, std::int64_t block_rows,
+                       std::int64_t block, PanelBuffer& panels) {
+  const auto block_begin = static_cast<std::uint64_t>(block * block_rows);
+  const std::uint64_t first = std::max(begin, block_begin);
+  const std::uint64_t last = std::min(end, block_begin + static_cast<std::uint64_t>(block_rows));
+  // Blocks end between panels, so EncodeComponents has put no panel across this block's ends.
+  components.remove_prefix((first - begin) * static_cast<std::uint64_t>(shape.row_bytes()));
+  const std::int64_t first_panel = block * block_rows / kPanelRows;
+  DecodeComponents(components, shape, first, last,
+                   [&](std::int64_t panel) { return panels.panel(panel - first_panel); });
+}
+
+std::shared_ptr<const PackedRows> DecodeKeptRows(absl::string_view components,
+                                                 const kernels::PanelShape& shape,
+                                                 std::int64_t block_rows, const RowMask& kept) {
+  auto packed = std::make_shared<PackedRows>();
+  for (std::int64_t row = 0; row < block_rows; ++row) {
+    if (kept[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
+  }
+  packed->offsets.shrink_to_fit();
+  if (components.empty()) return packed;
+  const std::int64_t count = packed->row_count();
+  auto panels = std::make_shared<PanelBuffer>(shape, (count + kPanelRows - 1) / kPanelRows);
+  const auto* next = reinterpret_cast<const std::byte*>(components.data());
+  for (std::int64_t row = 0; row < count; ++row, next += shape.row_bytes()) {
+    kernels::UnpackRow(shape, next, row % kPanelRows, panels->panel(row / kPanelRows));
+  }
+  packed->panels = std::move(panels);
+  return packed;
 }
 
 }  // namespace softlookup

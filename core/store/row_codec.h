@@ -3,11 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "core/kernels/panel.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/row_mask.h"
+#include "core/store/sealed_block.h"
 #include "core/store/stored_blocks.h"
 
 namespace softlookup {
@@ -26,6 +30,19 @@ std::string EncodeKeptComponents(const StoredBlocks& blocks, std::int64_t index)
 void DecodeComponents(absl::string_view components, const kernels::PanelShape& shape,
                       std::uint64_t begin, std::uint64_t end,
                       absl::FunctionRef<std::byte*(std::int64_t)> panel_of);
+
+// Decodes into `panels` those of the rows [begin, end) that lie in block `block`, whose panels
+// these are. EncodeComponents made `components` of the rows [begin, end), of which some must lie in
+// the block.
+void DecodeRowsOfBlock(absl::string_view components, const kernels::PanelShape& shape,
+                       std::uint64_t begin, std::uint64_t end, std::int64_t block_rows,
+                       std::int64_t block, PanelBuffer& panels);
+
+// Decodes the rows in `kept` of a compacted block of `block_rows` rows. EncodeKeptComponents made
+// `components` of them. If it is empty, the rows are not resident.
+std::shared_ptr<const PackedRows> DecodeKeptRows(absl::string_view components,
+                                                 const kernels::PanelShape& shape,
+                                                 std::int64_t block_rows, const RowMask& kept);
 
 }  // namespace softlookup
 

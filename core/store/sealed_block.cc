@@ -18,22 +18,22 @@ std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
       static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim)));
 }
 
-// Copies the rows of `panels` that have the indexes `rows`. offsets[i] is the index of row rows[i]
-// in its block.
+// Copies the rows of `panels` that have the indexes `rows`, unless `panels` is null. offsets[i] is
+// the index of row rows[i] in its block.
 std::shared_ptr<const PackedRows> PackRows(const kernels::PanelShape& shape,
-                                           const PanelBuffer& panels,
+                                           const PanelBuffer* panels,
                                            absl::Span<const std::uint16_t> rows,
                                            absl::Span<const std::uint16_t> offsets) {
   using kernels::kPanelRows;
   auto packed = std::make_shared<PackedRows>();
   packed->offsets.assign(offsets.begin(), offsets.end());
-  if (rows.empty()) return packed;
+  if (rows.empty() || panels == nullptr) return packed;
   auto buffer =
       std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
   std::vector<std::byte> row(static_cast<std::size_t>(shape.row_bytes()));
   std::int64_t to = 0;
   for (const std::int64_t from : rows) {
-    kernels::PackRow(shape, panels.panel(from / kPanelRows), from % kPanelRows, row.data());
+    kernels::PackRow(shape, panels->panel(from / kPanelRows), from % kPanelRows, row.data());
     kernels::UnpackRow(shape, row.data(), to % kPanelRows, buffer->panel(to / kPanelRows));
     ++to;
   }
@@ -75,7 +75,7 @@ std::int64_t PackedRows::bytes() const {
   return SharedBytes<PackedRows>() + HeapBytes(offsets) + (panels == nullptr ? 0 : panels->bytes());
 }
 
-std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
+std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer* panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live) {
   std::vector<std::uint16_t> rows;
@@ -94,12 +94,11 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PackedRows& packed,
     rows.push_back(static_cast<std::uint16_t>(row));
     offsets.push_back(packed.offsets[row]);
   }
-  if (rows.empty()) return std::make_shared<const PackedRows>();
-  return PackRows(shape, *packed.panels, rows, offsets);
+  return PackRows(shape, packed.panels.get(), rows, offsets);
 }
 
 kernels::BlockView SealedBlock::AllRows(const kernels::PanelShape& shape) const {
-  SOFTLOOKUP_CHECK(!is_compacted());
+  SOFTLOOKUP_CHECK(is_resident && !is_compacted());
   kernels::BlockView view;
   view.shape = shape;
   view.full_panels = panels->panel(0);
@@ -142,14 +141,55 @@ void Compact(SealedBlock& block) {
   if (block.tags != nullptr) block.tags = block.tags->Only(*block.live);
 }
 
+void PackIfFewAreLive(const kernels::PanelShape& shape, std::int64_t block_rows,
+                      SealedBlock& block) {
+  if (block.live == nullptr) return;
+  const std::int64_t live_count = block.live->CountFirst(block_rows);
+  if (live_count > block_rows / kPackedPart) {
+    SOFTLOOKUP_CHECK(!block.is_compacted()) << live_count << " live rows in a compacted block";
+    return;
+  }
+  if (!block.is_compacted()) {
+    block.packed = PackLiveRows(block.panels.get(), shape, block_rows, *block.live);
+    block.sketch = nullptr;
+    block.group_balls = nullptr;
+  } else if (block.packed->row_count() != live_count) {
+    // Of what a compacted block kept, rows have been deleted since.
+    block.packed = PackLiveRows(*block.packed, shape, *block.live);
+  }
+}
+
+void SetRows(const kernels::PanelShape& shape, std::int64_t block_rows, RowsOfBlock rows,
+             SealedBlock& block) {
+  SOFTLOOKUP_CHECK(!block.is_resident && (rows.packed != nullptr) == block.is_compacted());
+  block.is_resident = true;
+  block.panels = std::move(rows.panels);
+  block.packed = std::move(rows.packed);
+  PackIfFewAreLive(shape, block_rows, block);
+}
+
+void Evict(SealedBlock& block) {
+  block.is_resident = false;
+  if (block.panels != nullptr) block.panels->FreePagesAtEnd();
+  block.panels = nullptr;
+  if (block.packed != nullptr) {
+    auto packed = std::make_shared<PackedRows>();
+    packed->offsets = block.packed->offsets;
+    block.packed = std::move(packed);
+  }
+  block.sketch = nullptr;
+  block.group_balls = nullptr;
+}
+
 void SetLiveRows(const kernels::PanelShape& shape, std::int64_t block_rows, std::int64_t index,
                  SealedBlock& block) {
   PositionedBlock rows;
-  if (block.is_compacted()) {
-    rows.view.shape = shape;
-    block.bounds->SetIn(rows.view);
-  } else {
+  if (block.is_resident && !block.is_compacted()) {
     rows.view = block.AllRows(shape);
+  } else {
+    rows.view.shape = shape;
+    rows.view.row_count = block_rows;
+    block.bounds->SetIn(rows.view);
   }
   rows.number = index;
   rows.position_count = block_rows;

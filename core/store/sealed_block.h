@@ -66,7 +66,7 @@ inline constexpr std::int64_t kPackedPart = 4;
 // A copy of the live rows of a sealed block that has few live rows. Lookups read it instead of the
 // block.
 struct PackedRows {
-  std::shared_ptr<const PanelBuffer> panels;  // Null: no row is live.
+  std::shared_ptr<const PanelBuffer> panels;  // Null: no row is live, or they are not resident.
   std::vector<std::uint16_t> offsets;         // Each row's index in the block, ascending.
 
   std::int64_t row_count() const { return static_cast<std::int64_t>(offsets.size()); }
@@ -74,24 +74,37 @@ struct PackedRows {
   std::int64_t bytes() const;
 };
 
-// Copies the rows in `live` from `panels`, which hold a block of `row_count` rows.
-std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
+// Copies the rows in `live` from `panels`, which hold a block of `row_count` rows. If `panels` is
+// null, the packed rows are not resident.
+std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer* panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live);
-// Copies the rows in `live` from `packed`. A row of the block that is not in `packed` must not be
-// in `live`.
+// Copies the rows in `live` from `packed`, if these are resident. A row of the block that is not in
+// `packed` must not be in `live`.
 std::shared_ptr<const PackedRows> PackLiveRows(const PackedRows& packed,
                                                const kernels::PanelShape& shape,
                                                const RowMask& live);
 
+// The components of a block's rows, as the log has them.
+struct RowsOfBlock {
+  std::shared_ptr<const PanelBuffer> panels;  // All rows. Null if the block is compacted.
+  std::shared_ptr<const PackedRows> packed;   // The kept rows of a compacted block.
+};
+
 // A full block. Its parts are immutable, and snapshots share them.
+//
+// A block is resident if its components are in memory. Those of other blocks are in the log alone,
+// because another server of the group answers for them (kept_ranges.h). Everything else is the same
+// in both: masks, tags, bounds, memories, and which rows are packed.
 struct SealedBlock {
+  bool is_resident = true;
   // All rows. Deleted rows are included, because memories are computed from all rows. Null if the
-  // block is compacted: it then has its packed rows alone.
+  // block is compacted: it then has its packed rows alone. Null if it is not resident.
   std::shared_ptr<const PanelBuffer> panels;
   std::shared_ptr<const PackedRows> packed;  // Null if many rows are live.
   std::shared_ptr<const RowBounds> bounds;
-  std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
+  // Null if packed, if HasSketch() is false, or if the block is not resident.
+  std::shared_ptr<const BlockSketch> sketch;
   // The balls of the group that this block is the last of. Null: it is not the last of one, or a
   // block of the group had no balls when this block was sealed.
   std::shared_ptr<const GroupBalls> group_balls;
@@ -104,11 +117,12 @@ struct SealedBlock {
   // the block is not compacted.
   std::shared_ptr<const RowMask> kept;
   // A view of the rows that lookups read. It points into what the members above point to. It is
-  // kept here so that a lookup over many blocks need not follow their pointers.
+  // kept here so that a lookup over many blocks need not follow their pointers. If the block is not
+  // resident, the view has the rows' number and positions, and no panels.
   PositionedBlock live_rows;
 
   bool is_compacted() const { return kept != nullptr; }
-  // Returns all rows, deleted ones included. The block must not be compacted.
+  // Returns all rows, deleted ones included. The block must be resident and not compacted.
   kernels::BlockView AllRows(const kernels::PanelShape& shape) const;
   // Returns the bytes of everything that the members point to. SharedList::bytes() counts the
   // members themselves.
@@ -124,6 +138,18 @@ std::int64_t RowsToDrop(const SealedBlock& block, std::int64_t block_rows);
 // same rows as before. The memories as of a position within the block can no longer be computed.
 // The block's rows must be committed (PanelBuffer::FreePagesAtEnd()).
 void Compact(SealedBlock& block);
+// Packs the live rows of a block if they are few, and drops its sketch then. A lookup then costs
+// only as much as the live rows. Call this whenever rows of the block are deleted. Which blocks are
+// packed then depends on which rows are live, not on the order of the deletions. That matters
+// because the bits of an answer depend on which blocks are packed.
+void PackIfFewAreLive(const kernels::PanelShape& shape, std::int64_t block_rows,
+                      SealedBlock& block);
+// Makes a block resident, which must not be. `rows` must fit it: be compacted if it is, and be
+// those that it kept. Makes no sketch.
+void SetRows(const kernels::PanelShape& shape, std::int64_t block_rows, RowsOfBlock rows,
+             SealedBlock& block);
+// Makes a block not resident. The block's rows must be committed (PanelBuffer::FreePagesAtEnd()).
+void Evict(SealedBlock& block);
 
 // Sets block.live_rows. `index` is the block's number in its store, whose blocks have `block_rows`
 // rows. Call this whenever another member has changed.

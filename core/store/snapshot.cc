@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
 #include "core/memory/heap_bytes.h"
+#include "core/store/kept_ranges.h"
 #include "core/store/store_bytes.h"
 
 namespace softlookup {
@@ -43,6 +44,18 @@ const Snapshot::AllBlocks& Snapshot::all_blocks() const {
     all_blocks_ = std::move(all);
   });
   return *all_blocks_;
+}
+
+std::shared_ptr<const Snapshot> Snapshot::With(std::int64_t index, RowsOfBlock rows) const {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->lease_ = lease_;
+  snapshot->config_ = config_;
+  snapshot->revision_ = revision_;
+  snapshot->byte_size_ = byte_size_;
+  snapshot->deleted_count_ = deleted_count_;
+  snapshot->labels_ = labels_;
+  snapshot->stored_blocks_ = stored_blocks_.With(index, std::move(rows));
+  return snapshot;
 }
 
 Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
@@ -100,6 +113,9 @@ absl::StatusOr<std::unique_ptr<RunningMemory>> Snapshot::MemoryAsOf(std::uint64_
   }
   std::unique_ptr<RunningMemory> memory = MemoriesBefore(block_index).Clone(index);
   if (position == 0) return memory;
+  if (!stored_blocks_.IsResident(block_index)) {
+    return RowsNotResident(config_->name, {.begin = position - 1, .end = position});
+  }
   const kernels::BlockView block = stored_blocks_.AllRowsOf(block_index);
   kernels::PanelRowReader reader(stored_blocks_.shape());
   for (std::int64_t i = 0; i < end; ++i) {

@@ -60,6 +60,9 @@ class Snapshot {
   // lookups need not walk over all blocks.
   const AllBlocks& all_blocks() const;
 
+  // Returns this snapshot, but with the rows of block `index`, which must not be resident.
+  std::shared_ptr<const Snapshot> With(std::int64_t index, RowsOfBlock rows) const;
+
   // Returns row `index` of block.view. BlocksOf must have returned `block`. The components are as
   // the store keeps them, after rounding to the storage type.
   Row RowOf(const PositionedBlock& block, std::int64_t index) const;
@@ -86,7 +89,7 @@ class Snapshot {
   // Returns memory `index` (0: average; then config().memories) as it was after the first
   // `position` rows, deleted ones included. `position` must be at most row_count(). Reads at most
   // one block. ROWS_COMPACTED if `position` is within a compacted block, and neither its begin nor
-  // its end.
+  // its end. ROWS_NOT_RESIDENT if that block is not resident.
   absl::StatusOr<std::unique_ptr<RunningMemory>> MemoryAsOf(std::uint64_t position,
                                                             std::size_t index) const;
 

@@ -199,6 +199,26 @@ std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(Store
   return newest();
 }
 
+std::shared_ptr<const Snapshot> StoreEditor::Evict(
+    absl::FunctionRef<bool(std::int64_t)> should_evict) {
+  state_.blocks.Evict(should_evict);
+  MakeSnapshot(newest()->config_, newest()->revision_);
+  return newest();
+}
+
+std::shared_ptr<const Snapshot> StoreEditor::Load(std::vector<ReadBlock> blocks) {
+  const StoredBlocks& before = newest()->stored_blocks();
+  for (ReadBlock& block : blocks) {
+    const RowMask* kept = before.KeptMaskOf(block.index);
+    const bool is_same =
+        kept == nullptr ? block.kept == nullptr : block.kept != nullptr && *kept == *block.kept;
+    if (before.IsResident(block.index) || !is_same) continue;
+    state_.blocks.Load(block.index, std::move(block.rows), newest()->config());
+  }
+  MakeSnapshot(newest()->config_, newest()->revision_);
+  return newest();
+}
+
 absl::StatusOr<std::shared_ptr<const Snapshot>> StoreEditor::Replay(const RecordedWrite& write) {
   if (write.revision != newest()->revision() + 1) {
     return DoesNotFollow(

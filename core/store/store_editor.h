@@ -105,6 +105,18 @@ class StoreEditor {
   // StoreUpdate can.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
+  // The rows of a block that is not resident, read from the log.
+  struct ReadBlock {
+    std::int64_t index = 0;
+    std::shared_ptr<const RowMask> kept;  // SealedBlock::kept when the log was read.
+    RowsOfBlock rows;
+  };
+  // These two change which full blocks are resident. The revision stays. All writes must be
+  // committed. Evict() evicts each resident block for which should_evict(index) is true.
+  std::shared_ptr<const Snapshot> Evict(absl::FunctionRef<bool(std::int64_t)> should_evict);
+  // Leaves out blocks that are resident by now, or were compacted after the log was read.
+  std::shared_ptr<const Snapshot> Load(std::vector<ReadBlock> blocks);
+
   // Makes a write that another replica has made, from its records. The store then has the same bits
   // as there. DATA_LOSS if the write does not follow this store's newest revision: Rollback() must
   // be called then.

@@ -29,12 +29,14 @@ std::vector<float> SaveBounds(const RowBounds& bounds) {
   return floats;
 }
 
-StoreLoader::StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count)
+StoreLoader::StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count,
+                         KeptRanges kept)
     : config_(std::move(config)),
       shape_(PanelShapeOf(config_)),
       block_rows_(static_cast<std::uint64_t>(BlockRows(shape_))),
       revision_(revision),
-      row_count_(row_count) {}
+      row_count_(row_count),
+      kept_ranges_(std::move(kept)) {}
 
 absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                                         absl::Span<const float> bounds_before) {
@@ -69,6 +71,7 @@ std::int64_t StoreLoader::RowBytes() const {
   for (const auto& [block, start] : starts_) {
     const std::uint64_t begin = block * block_rows_;
     if (begin >= row_count_) break;
+    if (!IsResident(block)) continue;
     const auto kept = kept_.find(block);
     const std::int64_t rows =
         kept == kept_.end() ? static_cast<std::int64_t>(std::min(block_rows_, row_count_ - begin))
@@ -87,7 +90,7 @@ absl::Status StoreLoader::MakeRoom() {
     // The last block gets room for no more rows than it has.
     const auto rows = static_cast<std::int64_t>(std::min(block_rows_, row_count_ - begin));
     packed_.emplace_back();
-    if (BeginsCompactedBlock(begin)) {
+    if (BeginsCompactedBlock(begin) || !IsResident(begin / block_rows_)) {
       panels_.emplace_back();
       continue;
     }
@@ -103,17 +106,16 @@ absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint6
   if (!AreRows(first_position, count) || components.size() != count * row_bytes) {
     return Incomplete("rows of another shape", first_position);
   }
-  for (std::uint64_t block = first_position / block_rows_;
-       block <= (first_position + count - 1) / block_rows_; ++block) {
-    if (panels_[block] == nullptr) {
+  const std::uint64_t end = first_position + count;
+  for (std::uint64_t block = first_position / block_rows_; block * block_rows_ < end; ++block) {
+    if (BeginsCompactedBlock(block * block_rows_)) {
       return Incomplete("rows of a compacted block", block * block_rows_);
     }
+    if (panels_[block] == nullptr) continue;
+    DecodeRowsOfBlock(components, shape_, first_position, end,
+                      static_cast<std::int64_t>(block_rows_), static_cast<std::int64_t>(block),
+                      *panels_[block]);
   }
-  const std::int64_t block_panels = static_cast<std::int64_t>(block_rows_) / kPanelRows;
-  DecodeComponents(
-      components, shape_, first_position, first_position + count, [&](std::int64_t panel) {
-        return panels_[static_cast<std::size_t>(panel / block_panels)]->panel(panel % block_panels);
-      });
   return absl::OkStatus();
 }
 
@@ -139,20 +141,8 @@ absl::Status StoreLoader::PutKeptComponents(std::uint64_t first_position,
       static_cast<std::int64_t>(components.size()) != count * row_bytes) {
     return Incomplete("rows of another shape", first_position);
   }
-  auto packed = std::make_shared<PackedRows>();
-  for (std::int64_t row = 0; row < static_cast<std::int64_t>(block_rows_); ++row) {
-    if (kept[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
-  }
-  packed->offsets.shrink_to_fit();
-  if (count > 0) {
-    auto panels = std::make_shared<PanelBuffer>(shape_, (count + kPanelRows - 1) / kPanelRows);
-    const auto* next = reinterpret_cast<const std::byte*>(components.data());
-    for (std::int64_t row = 0; row < count; ++row, next += row_bytes) {
-      kernels::UnpackRow(shape_, next, row % kPanelRows, panels->panel(row / kPanelRows));
-    }
-    packed->panels = std::move(panels);
-  }
-  packed_[block] = std::move(packed);
+  packed_[block] = DecodeKeptRows(IsResident(block) ? components : absl::string_view(), shape_,
+                                  static_cast<std::int64_t>(block_rows_), kept);
   return absl::OkStatus();
 }
 
@@ -227,7 +217,8 @@ void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id
 
 SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   if (tags_ != nullptr) tags_->ShrinkToFit();
-  SealedBlock block{.panels = std::move(panels_[index]),
+  SealedBlock block{.is_resident = IsResident(index),
+                    .panels = std::move(panels_[index]),
                     .packed = std::move(packed_[index]),
                     .bounds = std::make_shared<const RowBounds>(std::move(bounds)),
                     .memories_before = index == 0 ? nullptr : starts_[index].memories,
@@ -258,7 +249,8 @@ absl::Status StoreLoader::AddLastBlock(std::uint64_t index, GrowingBlocks::Parts
     return Incomplete("the start of a block is missing", index * block_rows_);
   }
   // The memories after the last row are computed from all rows of its block.
-  if (panels_[index] == nullptr) return Incomplete("a compacted last block", index * block_rows_);
+  if (BeginsCompactedBlock(index * block_rows_))
+    return Incomplete("a compacted last block", index * block_rows_);
   memories = GrowingMemories(*start->second.memories);
   RowBounds bounds;
   const std::int64_t rows = static_cast<std::int64_t>(row_count_ - index * block_rows_);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/store/kept_ranges.h"
 #include "core/store/row_mask.h"
 #include "core/store/store_editor.h"
 #include "core/store/writer_table.h"
@@ -26,7 +27,9 @@ namespace softlookup {
 // thread-safe, except PutComponents and PutKeptComponents.
 class StoreLoader {
  public:
-  StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
+  // Full blocks that `kept` does not have are not resident, except the last block.
+  StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count,
+              KeptRanges kept = {});
 
   // Adds the memories before the first row of block `index`, as MemorySet::Save returned them. Also
   // adds the bounds of block `index` - 1, as SaveBounds returned them. For block 0, `bounds_before`
@@ -44,11 +47,11 @@ class StoreLoader {
   void AddWriter(const std::string& writer, WriterState state) {
     writers_.SetCommitted(writer, state);
   }
-  // Returns the bytes of the panels of all rows. Call this after AddBlockStart() and AddKeptRows()
-  // for all blocks.
+  // Returns the bytes of the panels of all blocks that are resident. Call this after
+  // AddBlockStart() and AddKeptRows() for all blocks.
   std::int64_t RowBytes() const;
-  // Allocates the panels of all blocks that are not compacted. Call this after AddBlockStart() and
-  // AddKeptRows() for all blocks.
+  // Allocates the panels of all resident blocks that are not compacted. Call this after
+  // AddBlockStart() and AddKeptRows() for all blocks.
   absl::Status MakeRoom();
   // Adds the components of `count` rows from `first_position` on, as EncodeComponents made them.
   // Several threads may call this at the same time for different rows.
@@ -83,6 +86,10 @@ class StoreLoader {
   bool AreRows(std::uint64_t first_position, std::uint64_t count) const {
     return count > 0 && first_position < row_count_ && count <= row_count_ - first_position;
   }
+  // Returns whether block `index` is resident.
+  bool IsResident(std::uint64_t index) const {
+    return kept_ranges_.Has(index * block_rows_) || (index + 1) * block_rows_ >= row_count_;
+  }
   void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
               absl::Span<const std::string> labels);
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
@@ -104,12 +111,13 @@ class StoreLoader {
   const std::uint64_t block_rows_;
   const std::uint64_t revision_;
   const std::uint64_t row_count_;
+  const KeptRanges kept_ranges_;
   std::uint64_t loaded_ = 0;                  // Rows added so far.
   std::shared_ptr<const MemorySet> no_rows_;  // State of the memories before the first row.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> kept_;  // Of compacted blocks.
-  // By block. Null for a compacted block.
+  // By block. Null for a block that is compacted or not resident.
   std::vector<std::shared_ptr<PanelBuffer>> panels_;
   // By block. Null for a block that is not compacted, and until PutKeptComponents() is called.
   std::vector<std::shared_ptr<const PackedRows>> packed_;

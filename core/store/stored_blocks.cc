@@ -16,6 +16,26 @@ StoredBlocks::Blocks StoredBlocks::BlocksOf(std::uint64_t begin, std::uint64_t e
   return blocks;
 }
 
+bool StoredBlocks::AreResident(std::uint64_t begin, std::uint64_t end) const {
+  if (evicted_count_ == 0 || begin >= end) return true;
+  const std::int64_t last = static_cast<std::int64_t>(end - 1) / block_rows_;
+  for (std::int64_t index = static_cast<std::int64_t>(begin) / block_rows_; index <= last;
+       ++index) {
+    if (!IsResident(index)) return false;
+  }
+  return true;
+}
+
+StoredBlocks StoredBlocks::With(std::int64_t index, RowsOfBlock rows) const {
+  StoredBlocks blocks = *this;
+  SealedBlock block = sealed_[index];
+  SetRows(shape_, block_rows_, std::move(rows), block);
+  SetLiveRows(shape_, block_rows_, index, block);
+  blocks.sealed_.Set(index, std::move(block));
+  --blocks.evicted_count_;
+  return blocks;
+}
+
 std::int64_t StoredBlocks::RowsToDropOf(std::int64_t index) const {
   const bool is_last = index + 1 >= sealed_.size() && tail_.row_count == 0;
   return is_last || index >= sealed_.size() ? 0 : RowsToDrop(sealed_[index], block_rows_);

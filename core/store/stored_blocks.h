@@ -41,13 +41,15 @@ struct TailView {
 class StoredBlocks {
  public:
   StoredBlocks() = default;
-  // A sealed block has `block_rows` rows, and the tail has fewer.
+  // A sealed block has `block_rows` rows, and the tail has fewer. `evicted_count` sealed blocks are
+  // not resident.
   StoredBlocks(const kernels::PanelShape& shape, std::int64_t block_rows,
-               SharedList<SealedBlock> sealed, TailView tail)
+               SharedList<SealedBlock> sealed, TailView tail, std::int64_t evicted_count)
       : shape_(shape),
         block_rows_(block_rows),
         sealed_(std::move(sealed)),
-        tail_(std::move(tail)) {}
+        tail_(std::move(tail)),
+        evicted_count_(evicted_count) {}
 
   const kernels::PanelShape& shape() const { return shape_; }
   // Rows in a full block.
@@ -63,6 +65,16 @@ class StoredBlocks {
   PositionedBlock LiveRowsOf(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].live_rows : LiveRowsOfTail();
   }
+  // Full blocks that are not resident. Their rows must not be read.
+  std::int64_t evicted_count() const { return evicted_count_; }
+  // The last block is resident until it is full.
+  bool IsResident(std::int64_t index) const {
+    return index >= sealed_.size() || sealed_[index].is_resident;
+  }
+  // Returns whether all blocks that overlap positions [begin, end) are resident.
+  bool AreResident(std::uint64_t begin, std::uint64_t end) const;
+  // Returns blocks that are these, but for the rows of block `index`, which must not be resident.
+  StoredBlocks With(std::int64_t index, RowsOfBlock rows) const;
   // Returns whether block `index` is compacted: its deleted rows are gone.
   bool IsCompacted(std::int64_t index) const {
     return index < sealed_.size() && sealed_[index].is_compacted();
@@ -107,6 +119,7 @@ class StoredBlocks {
   std::int64_t block_rows_ = 0;
   SharedList<SealedBlock> sealed_;
   TailView tail_;
+  std::int64_t evicted_count_ = 0;
 };
 
 }  // namespace softlookup

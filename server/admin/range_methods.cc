@@ -130,8 +130,18 @@ absl::Status GetRanges(Engine& engine, const GroupMember& member, Call& call,
                        const admin::v1::GetRangesRequest& request,
                        admin::v1::StoreRanges& response) {
   SOFTLOOKUP_RETURN_IF_ERROR(Begin(call, member, request.store()));
+  if (!request.node().empty() && request.node() != member.name.node) {
+    return InvalidOption("node", absl::StrCat("this is node ", member.name.node,
+                                              ", which answers for itself alone; ask a router, or "
+                                              "the node that is meant"));
+  }
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RangesInfo info, engine.GetRanges(request.store()));
   EncodeRanges(request.store(), info, response);
+  for (int i = 0; i < response.ranges_size(); ++i) {
+    response.mutable_ranges(i)->set_resident_count(
+        info.ranges[static_cast<std::size_t>(i)].resident_count);
+  }
+  response.set_node(member.name.node);
   return CheckAnswerBytes(response, engine.limits().message_bytes_max);
 }
 

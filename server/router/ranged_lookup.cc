@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/limits.h"
@@ -236,9 +237,13 @@ void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status&
   const bool is_behind = absl::IsDeadlineExceeded(status) && absl::Now() < request_.deadline;
   if (!range.has_value() || (!absl::IsUnavailable(status) && !is_behind)) return Finish(status);
   const PositionRange& positions = ranges_[*range].positions;
-  Finish(ClusterUnavailable(absl::StrCat("No node answers for the rows from position ",
-                                         positions.begin, " on of store \"", store_,
-                                         "\": ", status.message())));
+  const std::vector<std::string>& nodes = ranges_[*range].nodes;
+  const std::string end =
+      positions.end == PositionRange::kOpenEnd ? "on" : absl::StrCat("to ", positions.end);
+  Finish(ClusterUnavailable(absl::StrCat(
+      "No node answers for the rows of store \"", store_, "\" from position ", positions.begin, " ",
+      end, nodes.empty() ? "" : absl::StrCat(", which ", absl::StrJoin(nodes, ", "), " should"),
+      ": ", status.message())));
 }
 
 void RangedLookup::BeginAgain() {

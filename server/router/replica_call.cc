@@ -11,6 +11,7 @@
 #include "core/base/steady_time.h"
 #include "server/router/wire_fields.h"
 #include "server/rpc/status.h"
+#include "softlookup/partial_lookup.h"
 
 namespace softlookup::server {
 namespace {
@@ -106,8 +107,10 @@ void ReplicaCall::OnError(const std::shared_ptr<Node>& node, const grpc::Status&
   if (!absl::IsUnavailable(status) && !absl::IsCancelled(status) && !is_behind) {
     return Finish(std::move(status));
   }
-  if (!absl::IsNotFound(status)) node->Avoid(kAvoided);
-  if (!is_behind || node == group.primary) parts().watch.Wake();
+  // A node that does not keep the rows of this part may keep those of others.
+  const bool lacks_rows = ReasonOf(status) == kRowsNotResident.name;
+  if (!absl::IsNotFound(status) && !lacks_rows) node->Avoid(kAvoided);
+  if (!lacks_rows && (!is_behind || node == group.primary)) parts().watch.Wake();
   if (is_behind) needs_primary_ = true;
   if (is_waiting()) return;  // Another node may answer.
   const std::shared_ptr<Node> next = Choose(group);

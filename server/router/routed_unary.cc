@@ -12,6 +12,7 @@
 #include "core/base/status_macros.h"
 #include "server/observability/trace_context.h"
 #include "server/router/lookup_route.h"
+#include "server/router/named_call.h"
 #include "server/router/primary_call.h"
 #include "server/router/replica_call.h"
 #include "server/router/routes.h"
@@ -91,6 +92,11 @@ std::shared_ptr<Route> RoutedUnary::MakeRoute() {
   }
   if (RoutedToOf(method) == RoutedTo::kReplica) {
     return ReplicaCall::Make(parts_, std::move(request), store_, std::move(done));
+  }
+  if (method == Method::kGetRanges) {
+    if (std::string node = TextField(request_, {2}); !node.empty()) {
+      return NamedCall::Make(parts_, std::move(request), store_, std::move(node), std::move(done));
+    }
   }
   return PrimaryCall::Make(
       parts_, std::move(request), store_, RepeatOf(method, request_),

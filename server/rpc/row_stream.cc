@@ -84,7 +84,7 @@ void RowStream::OnWritten(bool ok) {
     const v1::ReadRowsResponse page = self->ReadPage();
     if (page.rows_size() > 0) return self->Write(page);
     absl::MutexLock lock(&self->mutex_);
-    self->Finish(absl::OkStatus());
+    self->Finish(self->reader_->status());
   });
 }
 

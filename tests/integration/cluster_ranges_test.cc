@@ -83,6 +83,7 @@ class ClusterRangesTest : public ::testing::Test {
     CallContext context;
     v1::LookupRequest request = OneLookup(store);
     request.set_min_revision(revision);
+    request.mutable_filter()->set_last(1);  // The last rows are in memory at all nodes.
     v1::LookupResponse response;
     ASSERT_THAT(StubOf(cluster_.node(node))->Lookup(&context, request, &response), IsGrpcOk());
   }
@@ -110,12 +111,27 @@ TEST_F(ClusterRangesTest, AllNodesHaveTheRangesThatThePrimaryHasSet) {
     ExpectTwoRanges(ranges, {"n2", "n1"}, {"n2"});
     EXPECT_EQ(ranges->revision(), revision + 2);
   }
-  // Every node still answers for all rows.
-  for (const char* node : {"n1", "n2"}) {
-    std::uint64_t rows = 0;
-    EXPECT_THAT(LookUp(*StubOf(cluster_.node(node)), "s", &rows), IsGrpcOk());
-    EXPECT_EQ(rows, kRows);
+  // A node answers for its own rows alone, and a router asks each of its own.
+  std::uint64_t rows = 0;
+  EXPECT_THAT(LookUp(*StubOf(cluster_.router()), "s", &rows), IsGrpcOk());
+  EXPECT_EQ(rows, kRows);
+  const auto residents = [&](const char* node) {
+    const auto answer = client.GetRanges("s", node);
+    EXPECT_THAT(answer, IsOk());
+    EXPECT_EQ(answer->node(), node);
+    return std::pair(answer->ranges(0).resident_count(), answer->ranges(1).resident_count());
+  };
+  while (residents("n1") != std::pair(kStep, kRows - 2 * kStep)) {
   }
+  while (residents("n2") != std::pair(kStep, kRows - kStep)) {
+  }
+  const grpc::Status alone = LookUp(*StubOf(cluster_.node("n1")), "s", &rows);
+  EXPECT_EQ(alone.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(alone.error_message(), HasSubstr("ask a router of the cluster"));
+  EXPECT_THAT(ClientOf(cluster_.node("n1")).GetRanges("s", "n2"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "node: this is node n1"));
+  EXPECT_THAT(client.GetRanges("s", "n9"),
+              StatusIs(absl::StatusCode::kInvalidArgument, "node: node n9 is no replica"));
 
   ASSERT_EQ(cluster_.node("n1").Stop(SIGTERM), 0);
   cluster_.Restart("n1");
@@ -182,7 +198,11 @@ TEST_F(ClusterRangesTest, TheToolShowsThePlanAndMakesIt) {
   const CommandResult split = Tool({"split", "s", "--ranges", "2"});
   ASSERT_EQ(split.exit_code, 0) << split.err;
   EXPECT_EQ(split.out, plan.out + "done: revision 3 of the store has 2 ranges\n");
-  EXPECT_EQ(Tool({"ranges", "s"}).out, "store s, revision 3: 20000 rows in 2 ranges\n" + table);
+  EXPECT_EQ(Tool({"ranges", "s"}).out,
+            "store s, revision 3: 20000 rows in 2 ranges\n"
+            "begin   end  nodes (rows in memory)   rows  live rows  bytes of rows\n"
+            "    0  8192  n1 100%                  8192       8192       64.0 KiB\n"
+            " 8192     -  n2 100%                 11808      11808       92.2 KiB\n");
 
   const std::vector<std::string> move = {"move", "s", "--begin", "8192", "--to", "n2,n1"};
   std::vector<std::string> dry_move = move;
@@ -206,8 +226,9 @@ TEST_F(ClusterRangesTest, TheToolShowsThePlanAndMakesIt) {
   EXPECT_EQ(wrong.exit_code, 4);
   EXPECT_THAT(wrong.err, HasSubstr("INVALID_OPTION: --begin: no range of the store begins at 5"));
   EXPECT_THAT(Tool({"split", "s", "--ranges", "4"}).err, HasSubstr("INVALID_OPTION: --ranges: "));
+  // Before the store is whole again, each node has all rows, which is a change of one range.
   EXPECT_EQ(Tool({"split", "s", "--ranges", "1", "-o", "json"}).out,
-            "{\"store\":\"s\",\"revision\":5,\"row_count\":20000,\"ranges\":[]}\n");
+            "{\"store\":\"s\",\"revision\":6,\"row_count\":20000,\"ranges\":[]}\n");
 }
 
 TEST(ClusterRangesAloneTest, AServerOfNoGroupSaysSo) {

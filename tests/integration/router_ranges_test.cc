@@ -67,6 +67,12 @@ class RouterRangesTest : public ::testing::Test {
                     "--server", cluster_.router().grpc_address()});
     ASSERT_EQ(split.exit_code, 0) << split.err;
   }
+  // Gives the ranges to these nodes.
+  void Rebalance(const std::string& nodes) {
+    const auto moved = RunCommand({ToolBinary(), "cluster", "rebalance", kStore, "--nodes", nodes,
+                                   "--server", cluster_.router().grpc_address()});
+    ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  }
   grpc::Status LookUpAt(v1::SoftLookup::Stub& stub, const v1::LookupRequest& request,
                         v1::LookupResponse* response) {
     CallContext context;
@@ -217,17 +223,27 @@ TEST_F(RouterRangesTest, AnswersAreThoseOfOneMachineOverAnyNumberOfRanges) {
   CallContext context;
   ASSERT_THAT(router_->DeleteRows(&context, deletion, &deleted), IsGrpcOk());
   const auto kinds = AllKinds(kRows);
+  // One node answers for all rows before they are cut.
+  std::map<std::string, v1::LookupResponse> answers;
+  std::map<std::string, grpc::Status> statuses;
+  for (const auto& [name, request] : kinds) {
+    statuses[name] = LookUpAt(*node_, request, &answers[name]);
+  }
   for (const int ranges : {2, 3, 7, 1}) {
     Split(ranges);
+    if (ranges > 1) Rebalance("n1,n2,n3");
     cluster_.AwaitEqual("n1");
     for (const auto& [name, request] : kinds) {
       const std::string what = absl::StrCat(name, " over ", ranges, " ranges");
-      v1::LookupResponse expected, actual, again;
-      const grpc::Status direct = LookUpAt(*node_, request, &expected);
+      const grpc::Status& direct = statuses[name];
+      v1::LookupResponse& expected = answers[name];
+      v1::LookupResponse actual, again;
       const grpc::Status routed = LookUpAt(*router_, request, &actual);
       ASSERT_EQ(routed.error_code(), direct.error_code()) << what << routed.error_message();
       ASSERT_EQ(ReasonOf(routed), ReasonOf(direct)) << what;
       if (!direct.ok()) continue;
+      EXPECT_GT(actual.revision(), expected.revision()) << what;  // A change of ranges makes one.
+      expected.set_revision(actual.revision());
       ExpectSame(actual, expected, what);
       ASSERT_THAT(LookUpAt(*router_, request, &again), IsGrpcOk());
       EXPECT_THAT(again, IsMessage(actual)) << what;
@@ -280,12 +296,59 @@ TEST_F(RouterRangesTest, RowsThatAreReplacedMeanwhileAreCountedOnce) {
     Split(ranges);
     await(20);
   }
-  // The ranges of a node that is gone are answered by others.
+  Rebalance("n3,n2");
+  await(20);
+  Rebalance("n1,n2");
+  await(20);
   cluster_.node("n3").Stop(SIGKILL);
   await(20);
   ends = true;
   writer.join();
   reader.join();
+}
+
+TEST_F(RouterRangesTest, ARangeWhoseNodesAreGoneIsNamedAndComesBack) {
+  constexpr std::int64_t kRows = 8 * kRowsPerAppend;
+  Create(StoreMessage(kStore, kKeyDim, kValueDim));
+  Fill(kRows);
+  Split(3);  // Their nodes are n1, n2 and n3.
+  const v1::LookupRequest all = Request(1);
+  v1::LookupResponse response;
+  ASSERT_THAT(LookUpAt(*router_, all, &response), IsGrpcOk());
+  cluster_.node("n3").Stop(SIGKILL);
+  const grpc::Status lost = LookUpAt(*router_, all, &response);
+  EXPECT_EQ(lost.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(lost.error_message(),
+              HasSubstr(absl::StrCat("No node answers for the rows of store \"", kStore,
+                                     "\" from position ")));
+  EXPECT_THAT(lost.error_message(), HasSubstr("which n3 should"));
+  // All else goes on.
+  v1::LookupRequest others = all;
+  others.mutable_filter()->set_end(100);
+  ASSERT_THAT(LookUpAt(*router_, others, &response), IsGrpcOk());
+  EXPECT_EQ(response.stats(0).counted_rows(), 100);
+  v1::AppendRequest rows;
+  rows.set_store(kStore);
+  *rows.mutable_keys() = Message(draw_.Normal(kKeyDim), kKeyDim);
+  *rows.mutable_values() = Message(draw_.Normal(kValueDim), kValueDim);
+  EXPECT_THAT(Append(*router_, rows), IsGrpcOk());
+  CallContext context;
+  v1::ReadRowsRequest reading;
+  reading.set_store(kStore);
+  const auto reader = router_->ReadRows(&context, reading);
+  std::int64_t count = 0;
+  for (v1::ReadRowsResponse page; reader->Read(&page);) count += page.rows_size();
+  EXPECT_THAT(reader->Finish(), IsGrpcOk());
+  EXPECT_EQ(count, kRows + 1);
+
+  // Another node loads the range from its own disk.
+  Rebalance("n1,n2");
+  ASSERT_THAT(LookUpAt(*router_, all, &response), IsGrpcOk());
+  EXPECT_EQ(response.stats(0).counted_rows(), kRows + 1);
+  cluster_.Restart("n3");
+  Rebalance("n3");
+  ASSERT_THAT(LookUpAt(*router_, all, &response), IsGrpcOk());
+  EXPECT_EQ(response.stats(0).counted_rows(), kRows + 1);
 }
 
 TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {

@@ -41,6 +41,9 @@ struct EngineOptions {
   // never.
   double compact_above = 0;
   std::shared_ptr<EngineObserver> observer;  // Null: events are not reported.
+  // This server's name in its group. Of a store that is cut into ranges, it keeps those rows in
+  // memory whose ranges name it, and all rows on disk. Empty: all rows in memory.
+  std::string node;
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
   // Threads that run the scheduler's jobs, such as lookups, and load stores. At least 1.
@@ -222,8 +225,10 @@ struct StoreRestore {
 class RowReader {
  public:
   virtual ~RowReader() = default;
-  // Returns the next rows, at most `count_max`. Returns none at the end.
+  // Returns the next rows, at most `count_max`. Returns none at the end, and after an error.
   virtual std::vector<Row> Next(std::int64_t count_max) = 0;
+  // The error that ended the rows, or OK.
+  virtual const absl::Status& status() const = 0;
   virtual std::uint64_t revision() const = 0;
   // Bytes of the key and value of a returned Row.
   virtual std::int64_t row_bytes() const = 0;

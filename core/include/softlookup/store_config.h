@@ -85,6 +85,8 @@ struct RangeInfo {
   std::uint64_t row_count = 0;       // Positions of the range that have had a row.
   std::uint64_t live_row_count = 0;  // Rows that are not deleted.
   std::uint64_t byte_size = 0;       // Bytes of the components of rows that no compaction dropped.
+  std::uint64_t resident_count = 0;  // Of row_count, the positions whose rows this server keeps in
+                                     // memory.
 };
 
 // The ranges of a store as of one revision.

@@ -27,9 +27,10 @@ absl::Status CheckStoreRanges(absl::string_view field, const std::vector<StoreRa
                               const StoreConfig& config);
 
 // Cuts the rows that `store` has into `count` ranges of about equal size. Range i gets node
-// i % nodes.size(); `nodes` must not be empty. Returns no ranges for a `count` of 1: the store is
-// whole. INVALID_OPTION, about the field `range_count`, if `count` is not in [1, kRangeCountMax],
-// or if the store has fewer steps of RangeStep().
+// i % nodes.size(); `nodes` must not be empty. If the store has ranges already, its rows keep their
+// nodes, and a range also ends where the nodes change. Returns no ranges for a `count` of 1: the
+// store is whole. INVALID_OPTION, about the field `range_count`, if `count` is not in [1,
+// kRangeCountMax], or if the store has fewer steps of RangeStep().
 absl::StatusOr<std::vector<StoreRange>> EqualRanges(const StoreInfo& store, std::uint64_t count,
                                                     const std::vector<std::string>& nodes);
 

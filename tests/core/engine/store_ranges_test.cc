@@ -87,6 +87,24 @@ TEST(StoreRangesTest, EveryNumberOfRangesThatFitsIsTakenAndDiffersByAStepAtMost)
   }
 }
 
+TEST(StoreRangesTest, RowsThatHaveNodesKeepThem) {
+  StoreInfo store = StoreOf(8 * kStep);
+  store.config.ranges = {{.begin = 0, .nodes = {"a"}},
+                         {.begin = kStep, .nodes = {"a"}},
+                         {.begin = 3 * kStep, .nodes = {"c", "b"}}};
+  const auto ranges = EqualRanges(store, 4, {"a", "b", "c"});
+  ASSERT_THAT(ranges, IsOk());
+  EXPECT_THAT(BeginsOf(*ranges), ElementsAre(0, 2 * kStep, 3 * kStep, 4 * kStep, 6 * kStep));
+  for (const StoreRange& range : *ranges) {
+    if (range.begin < 3 * kStep) {
+      EXPECT_THAT(range.nodes, ElementsAre("a"));
+    } else {
+      EXPECT_THAT(range.nodes, ElementsAre("c", "b"));
+    }
+  }
+  EXPECT_THAT(*EqualRanges(store, 1, {"a"}), IsEmpty());
+}
+
 TEST(StoreRangesTest, MoreRangesThanStepsAreRefused) {
   for (const std::uint64_t rows : {std::uint64_t{0}, std::uint64_t{1}, kStep}) {
     const auto ranges = EqualRanges(StoreOf(rows), 2, {"a"});

@@ -41,7 +41,7 @@ TEST(SealedBlockTest, LiveRowsArePackedInTheirOrder) {
   }
   RowMask live;
   for (const std::int64_t row : {63, 5, 17}) live.Set(row);
-  const std::shared_ptr<const PackedRows> packed = PackLiveRows(panels, shape, kRows, live);
+  const std::shared_ptr<const PackedRows> packed = PackLiveRows(&panels, shape, kRows, live);
   EXPECT_THAT(packed->offsets, ElementsAre(5, 17, 63));
   kernels::PanelRowReader reader(shape);
   for (std::int64_t to = 0; to < packed->row_count(); ++to) {
@@ -79,7 +79,7 @@ class CompactedBlockTest : public ::testing::Test {
     for (const std::int64_t row : rows) live.Set(row);
     block_.live = std::make_shared<const RowMask>(live);
     block_.packed = block_.is_compacted() ? PackLiveRows(*block_.packed, kShape, live)
-                                          : PackLiveRows(*block_.panels, kShape, kRows, live);
+                                          : PackLiveRows(block_.panels.get(), kShape, kRows, live);
     SetLiveRows(kShape, kRows, /*index=*/3, block_);
   }
   void CompactBlock() {
@@ -190,9 +190,9 @@ TEST(SealedBlockTest, LiveRowsArePackedFromThoseThatArePacked) {
   RowMask first = RowMask::All(), second;
   for (std::int64_t row = 0; row < kRows; row += 3) first.Clear(row);
   for (const std::int64_t row : {1, 2, 22, 61}) second.Set(row);
-  const auto packed = PackLiveRows(panels, shape, kRows, first);
+  const auto packed = PackLiveRows(&panels, shape, kRows, first);
   const auto twice = PackLiveRows(*packed, shape, second);
-  const auto once = PackLiveRows(panels, shape, kRows, second);
+  const auto once = PackLiveRows(&panels, shape, kRows, second);
   EXPECT_THAT(twice->offsets, ElementsAre(1, 2, 22, 61));
   EXPECT_EQ(0, std::memcmp(twice->panels->panel(0), once->panels->panel(0),
                            static_cast<std::size_t>(shape.bytes())));

@@ -352,18 +352,24 @@ class Client {
   // return what they would set, and change nothing.
 
   // Cuts the rows that `store` has now into `range_count` ranges of about equal size, which go
-  // round the nodes of the group. With a `range_count` of 1 the store has no ranges any more.
+  // round the nodes of the group. A store that has ranges already is cut there as well, and its
+  // rows keep their nodes. With a `range_count` of 1 the store has no ranges any more.
   // InvalidArgument if it has too few rows for that many.
   absl::StatusOr<admin::v1::StoreRanges> SplitStore(std::string_view store,
                                                     std::uint32_t range_count, bool dry_run = false,
                                                     const CallOptions& call = {});
   // Gives the range of `store` that begins at `begin` to `nodes`, 1 to 5 nodes of the group.
-  // InvalidArgument if no range begins there, or a node is none of the group.
+  // InvalidArgument if no range begins there, or a node is none of the group. A node that gets the
+  // range loads its rows first, and one that loses it drops them at once. So name both until
+  // GetRanges() shows that the new one has all rows.
   absl::StatusOr<admin::v1::StoreRanges> MoveRange(std::string_view store, std::uint64_t begin,
                                                    const std::vector<std::string>& nodes,
                                                    bool dry_run = false,
                                                    const CallOptions& call = {});
+  // Returns the ranges as they are, and how many of their rows a node keeps in memory: the node
+  // `node`, which a router can be asked about, or the one that answers.
   absl::StatusOr<admin::v1::StoreRanges> GetRanges(std::string_view store,
+                                                   std::string_view node = {},
                                                    const CallOptions& call = {});
 
   // Returns whether the server takes calls. If `service` is not empty, returns whether this one

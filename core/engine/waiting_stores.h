@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CORE_ENGINE_COMPACTION_QUEUE_H_
-#define SOFTLOOKUP_CORE_ENGINE_COMPACTION_QUEUE_H_
+#ifndef SOFTLOOKUP_CORE_ENGINE_WAITING_STORES_H_
+#define SOFTLOOKUP_CORE_ENGINE_WAITING_STORES_H_
 
 #include <cstdint>
 #include <deque>
@@ -8,18 +8,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
-#include "core/store/snapshot.h"
 #include "core/store/store.h"
 
 namespace softlookup {
 
-// Returns whether a compaction may drop more rows of `after` than of `before`. One write, not a
-// compaction, must have made `after` from `before`.
-bool MayDropMore(const Snapshot& before, const Snapshot& after);
-
-// Stores that may have rows to drop, in the order in which AutoCompactor looks at them. Each store
-// is queued at most once. The queue does not keep deleted stores alive. Thread-safe.
-class CompactionQueue {
+// Stores at which a thread has to look, in the order in which it does. Each store is queued at most
+// once. The queue does not keep deleted stores alive. Thread-safe.
+class WaitingStores {
  public:
   // Stores are queued from now on. Must not be called again after Close().
   void Open();
@@ -51,4 +46,4 @@ class CompactionQueue {
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_CORE_ENGINE_COMPACTION_QUEUE_H_
+#endif  // SOFTLOOKUP_CORE_ENGINE_WAITING_STORES_H_

@@ -1,4 +1,4 @@
-#include "core/engine/compaction_queue.h"
+#include "core/engine/waiting_stores.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "core/engine/compactor.h"
 #include "core/store/store_editor.h"
 
 namespace softlookup {
@@ -30,8 +31,8 @@ void AppendRows(StoreEditor& editor, std::int64_t count) {
   ASSERT_TRUE(editor.Append({.keys = rows, .values = rows}).ok());
 }
 
-TEST(CompactionQueueTest, StoresComeInTheirOrderAndOnceEach) {
-  CompactionQueue queue;
+TEST(WaitingStoresTest, StoresComeInTheirOrderAndOnceEach) {
+  WaitingStores queue;
   queue.Open();
   const auto a = NewStore(1), b = NewStore(2);
   queue.Add(a);
@@ -45,8 +46,8 @@ TEST(CompactionQueueTest, StoresComeInTheirOrderAndOnceEach) {
   EXPECT_EQ(queue.Take(), nullptr);
 }
 
-TEST(CompactionQueueTest, NothingIsQueuedBeforeItIsOpenAndOnceItIsClosed) {
-  CompactionQueue queue;
+TEST(WaitingStoresTest, NothingIsQueuedBeforeItIsOpenAndOnceItIsClosed) {
+  WaitingStores queue;
   const auto a = NewStore(1), b = NewStore(2);
   queue.Add(a);
   queue.Open();
@@ -59,8 +60,8 @@ TEST(CompactionQueueTest, NothingIsQueuedBeforeItIsOpenAndOnceItIsClosed) {
   EXPECT_EQ(a.use_count() + b.use_count(), 2);
 }
 
-TEST(CompactionQueueTest, AStoreThatIsGoneIsSkipped) {
-  CompactionQueue queue;
+TEST(WaitingStoresTest, AStoreThatIsGoneIsSkipped) {
+  WaitingStores queue;
   queue.Open();
   queue.Add(NewStore(1));
   const auto b = NewStore(2);
@@ -68,8 +69,8 @@ TEST(CompactionQueueTest, AStoreThatIsGoneIsSkipped) {
   EXPECT_EQ(queue.Take(), b);
 }
 
-TEST(CompactionQueueTest, ARenamedStoreTakesThePlaceOfItsOldSelf) {
-  CompactionQueue queue;
+TEST(WaitingStoresTest, ARenamedStoreTakesThePlaceOfItsOldSelf) {
+  WaitingStores queue;
   queue.Open();
   const auto before = NewStore(1), other = NewStore(2), after = NewStore(1);
   queue.Add(before);
@@ -79,8 +80,8 @@ TEST(CompactionQueueTest, ARenamedStoreTakesThePlaceOfItsOldSelf) {
   EXPECT_EQ(queue.Take(), other);
 }
 
-TEST(CompactionQueueTest, AddAndCloseEndTheWait) {
-  CompactionQueue queue;
+TEST(WaitingStoresTest, AddAndCloseEndTheWait) {
+  WaitingStores queue;
   queue.Open();
   const auto a = NewStore(1);
   std::vector<std::shared_ptr<Store>> taken;
