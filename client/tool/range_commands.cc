@@ -81,7 +81,7 @@ void PrintRangesTable(const std::string& title, const StoreRanges& ranges, const
   *session.out << " in " << Counted(ranges.ranges_size(), "range") << "\n";
   Table table({{"begin", Align::kRight},
                {"end", Align::kRight},
-               {nodes.empty() ? "nodes" : "nodes (rows in memory)"},
+               {nodes.empty() ? "nodes" : "nodes (rows in RAM)"},
                {"rows", Align::kRight},
                {"live rows", Align::kRight, 1},
                {"bytes of rows", Align::kRight, 1}});
@@ -184,7 +184,7 @@ absl::Status Rebalance(const RebalanceFlags& flags, const Session& session) {
       });
 }
 
-// How many of the rows of each range its nodes have in memory, by the nodes' names: "a 100%".
+// How many of the rows of each range its nodes have in RAM, by the nodes' names: "a 100%".
 using ResidentText = std::vector<std::string>;
 
 ResidentText ResidentTextOf(Client& client, const std::string& store, const StoreRanges& ranges) {
@@ -234,7 +234,7 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
   split->footer(
       "Shows the plan, then makes it. The ranges have about as many rows each, of those that the\n"
       "store has now, and go round the nodes in the order of their names. Rows that come later\n"
-      "belong to the last range. Each node then keeps only the rows of its ranges in memory, and\n"
+      "belong to the last range. Each node then keeps only the rows of its ranges in RAM, and\n"
       "all rows on its disk, and routers ask a node of each range for its part of a lookup. Rows\n"
       "of a store that has ranges already stay at their nodes.");
   AddStoreAndDryRun(split, &split_flags->store, &split_flags->dry_run);

@@ -107,7 +107,7 @@ class Loads {
   std::map<std::uint64_t, std::vector<std::string>> nodes_;  // By the begin of the range.
 };
 
-// Waits until `node` has the rows of the range in memory that begins at `begin`.
+// Waits until `node` has the rows of the range in RAM that begins at `begin`.
 absl::Status AwaitRows(Client& client, const std::string& store, std::uint64_t begin,
                        const std::string& node, const Session& session) {
   absl::Time next_note = absl::Now() + kNoteInterval;
@@ -121,7 +121,7 @@ absl::Status AwaitRows(Client& client, const std::string& store, std::uint64_t b
     if (absl::Now() >= next_note) {
       *session.err << "waiting for node " << node << ", which has "
                    << (range == nullptr ? 0 : range->resident_count()) << " of "
-                   << (range == nullptr ? 0 : range->row_count()) << " rows in memory\n";
+                   << (range == nullptr ? 0 : range->row_count()) << " rows in RAM\n";
       next_note += kNoteInterval;
     }
     absl::SleepFor(kAskInterval);

@@ -27,7 +27,7 @@ struct RangeMove {
 std::vector<RangeMove> MovesToBalance(const admin::v1::StoreRanges& ranges,
                                       const std::vector<std::string>& nodes);
 
-// Makes a move so that some node has all rows of the range in memory at any time: gives the range
+// Makes a move so that some node has all rows of the range in RAM at any time: gives the range
 // to its old and its new nodes, waits until the new ones have loaded it, and then takes it from the
 // others. Says on `session.err` what it waits for. If it ends early, the range has all these nodes,
 // and the move can be made again.

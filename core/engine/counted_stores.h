@@ -30,7 +30,7 @@ struct CountedStores {
         budget(ram_bytes_max),
         kept_snapshots(KeptSnapshots::BytesMax(ram_bytes_max), budget) {}
 
-  // Queues a store for RangeResidency, if its newest snapshot, `snapshot`, is not whole in memory
+  // Queues a store for RangeResidency, if its newest snapshot, `snapshot`, is not whole in RAM
   // or should not be.
   void QueueForResidency(const std::shared_ptr<Store>& store, const Snapshot& snapshot) {
     if (snapshot.config().ranges.empty() && snapshot.stored_blocks().evicted_count() == 0) return;

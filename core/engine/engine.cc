@@ -68,7 +68,7 @@ class EngineOfStores final : public Engine, private LogReplay {
         compactor_(stores_, log_.get(), committer_),
         restorer_(limits_, stores_, log_.get(), committer_) {
     if (log_ != nullptr && !options.node.empty()) {
-      range_residency_.emplace(stores_, *log_, committer_);
+      range_residency_.emplace(stores_, *log_, committer_, options.observer);
     }
     if (options.compact_above > 0) {
       auto_compactor_.emplace(options.compact_above, stores_, compactor_, options.observer);

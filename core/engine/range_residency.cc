@@ -23,11 +23,11 @@ constexpr std::int64_t kBytesOfOneLoad = std::int64_t{16} << 20;
 // the time is looked at for many writes at once.
 constexpr absl::Duration kRest = absl::Milliseconds(50);
 // Longest rest between two loads.
-constexpr absl::Duration kRestMax = absl::Milliseconds(100);
+constexpr absl::Duration kLoadRestMax = absl::Milliseconds(100);
 // How long it rests if a store has to be looked at again.
 constexpr absl::Duration kRestAfterError = absl::Seconds(1);
 
-// A change of what is in memory. It changes no revision, and puts no records.
+// A change of what is in RAM. It changes no revision, and puts no records.
 class ResidencyWrite final : public Write {
  public:
   ResidencyWrite(CountedStores& stores, std::shared_ptr<Store> store,
@@ -106,8 +106,12 @@ class BlockPlan {
 }  // namespace
 
 RangeResidency::RangeResidency(CountedStores& stores, const CommitLog& log, Committer& committer,
-                               const Clock& clock)
-    : stores_(stores), log_(log), committer_(committer), clock_(clock) {
+                               std::shared_ptr<EngineObserver> observer, const Clock& clock)
+    : stores_(stores),
+      log_(log),
+      committer_(committer),
+      observer_(std::move(observer)),
+      clock_(clock) {
   stores_.residency_queue.Open();
   thread_ = std::thread([this] { Run(); });
 }
@@ -124,9 +128,15 @@ RangeResidency::~RangeResidency() {
 
 void RangeResidency::Run() {
   while (const std::shared_ptr<Store> store = stores_.residency_queue.Take()) {
-    if (LookAt(store).ok()) {
+    const absl::Status status = LookAt(store);
+    if (status.ok()) {
+      failing_.erase(store->number());
       Rest(kRest);
       continue;
+    }
+    const bool is_new = failing_.insert(store->number()).second;
+    if (is_new && observer_ != nullptr && !absl::IsCancelled(status)) {
+      observer_->OnRowsNotLoaded(store->snapshot()->config().name, status);
     }
     Rest(kRestAfterError);
     stores_.residency_queue.Add(store);
@@ -166,7 +176,7 @@ absl::Status RangeResidency::LoadOwn(const std::shared_ptr<Store>& store) {
     const absl::Time start = clock_.Now();
     SOFTLOOKUP_RETURN_IF_ERROR(Load(store, *snapshot, begin, end));
     // Lookups have the cores and the disk for as long as this took.
-    Rest(std::min(clock_.Now() - start, kRestMax));
+    Rest(std::min(clock_.Now() - start, kLoadRestMax));
     begin = end - 1;
   }
   return absl::OkStatus();

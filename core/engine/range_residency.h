@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -18,18 +19,20 @@
 #include "core/store/snapshot.h"
 #include "core/store/store.h"
 #include "core/store/store_editor.h"
+#include "softlookup/engine_observer.h"
 
 namespace softlookup {
 
-// Keeps the rows of a store's ranges in memory that this server answers for, and no others
+// Keeps the rows of a store's ranges in RAM that this server answers for, and no others
 // (KeptRanges). It looks at the stores of CountedStores::residency_queue on a thread of its own,
 // reads rows that are missing from the log, and evicts those that are too many. Lookups and writes
 // go on meanwhile.
 class RangeResidency {
  public:
   // The arguments must outlive this object. At most one may be made for each `stores`.
+  // `observer` may be null.
   RangeResidency(CountedStores& stores, const CommitLog& log, Committer& committer,
-                 const Clock& clock = Clock::Steady());
+                 std::shared_ptr<EngineObserver> observer, const Clock& clock = Clock::Steady());
   RangeResidency(const RangeResidency&) = delete;
   RangeResidency& operator=(const RangeResidency&) = delete;
   ~RangeResidency();
@@ -54,7 +57,9 @@ class RangeResidency {
   CountedStores& stores_;
   const CommitLog& log_;
   Committer& committer_;
+  const std::shared_ptr<EngineObserver> observer_;
   const Clock& clock_;
+  std::set<std::uint64_t> failing_;  // Numbers of stores that were reported. Used by thread_ alone.
   CancelToken cancel_;
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

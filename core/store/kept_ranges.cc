@@ -31,7 +31,7 @@ absl::Status RowsNotResident(absl::string_view store, const PositionRange& rows)
   return MakeError(
       kRowsNotResident,
       absl::StrCat("This server does not keep all rows at positions ", rows.begin, " to ", rows.end,
-                   " of store \"", store, "\" in memory; ask a router of the cluster"),
+                   " of store \"", store, "\" in RAM; ask a router of the cluster"),
       {{"store", std::string(store)},
        {"begin", absl::StrCat(rows.begin)},
        {"end", absl::StrCat(rows.end)}});

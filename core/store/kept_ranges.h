@@ -11,8 +11,8 @@
 
 namespace softlookup {
 
-// The positions of a store whose blocks a server keeps in memory, once they are full: those of the
-// ranges that it answers for. Its log has all rows (docs/decisions/0031-rows-in-memory.md).
+// The positions of a store whose blocks a server keeps in RAM, once they are full: those of the
+// ranges that it answers for. Its log has all rows (docs/decisions/0031-rows-in-ram.md).
 class KeptRanges {
  public:
   // All positions.

@@ -93,7 +93,7 @@ struct RowsOfBlock {
 
 // A full block. Its parts are immutable, and snapshots share them.
 //
-// A block is resident if its components are in memory. Those of other blocks are in the log alone,
+// A block is resident if its components are in RAM. Those of other blocks are in the log alone,
 // because another server of the group answers for them (kept_ranges.h). Everything else is the same
 // in both: masks, tags, bounds, memories, and which rows are packed.
 struct SealedBlock {

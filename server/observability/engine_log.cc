@@ -26,6 +26,7 @@ constexpr std::array<EventLine, kStoreEventCount> kEventLines = {{
     {StoreEvent::kCompactionEnded, spdlog::level::info, "compaction ended"},
     {StoreEvent::kRestored, spdlog::level::info, "store restored"},
     {StoreEvent::kNotRestored, spdlog::level::warn, "store not restored"},
+    {StoreEvent::kRowsNotLoaded, spdlog::level::warn, "rows not loaded"},
 }};
 
 constexpr bool AreEventsInOrder() {
@@ -80,6 +81,11 @@ void EngineLog::OnAutoCompactionBegin(absl::string_view store) {
 void EngineLog::OnAutoCompactionEnd(absl::string_view store, const absl::Status& status,
                                     std::uint64_t dropped_rows) {
   Write(StoreEvent::kCompactionEnded, CompactionFields(store, status, dropped_rows));
+}
+
+void EngineLog::OnRowsNotLoaded(absl::string_view store, const absl::Status& status) {
+  Write(StoreEvent::kRowsNotLoaded,
+        {{"store", std::string(store)}, {"error", std::string(status.message())}});
 }
 
 }  // namespace softlookup::server

@@ -22,8 +22,9 @@ enum class StoreEvent : std::uint8_t {
   kCompactionEnded,
   kRestored,
   kNotRestored,
+  kRowsNotLoaded,
 };
-inline constexpr std::size_t kStoreEventCount = 7;
+inline constexpr std::size_t kStoreEventCount = 8;
 
 // Returns the fields of a line about the end of a compaction. If `status` is an error, the fields
 // say which.
@@ -50,6 +51,7 @@ class EngineLog final : public EngineObserver {
   void OnAutoCompactionBegin(absl::string_view store) override;
   void OnAutoCompactionEnd(absl::string_view store, const absl::Status& status,
                            std::uint64_t dropped_rows) override;
+  void OnRowsNotLoaded(absl::string_view store, const absl::Status& status) override;
 
  private:
   static constexpr std::int64_t kLinesPerSecondMax = 10;  // Of each event.

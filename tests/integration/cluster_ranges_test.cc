@@ -83,7 +83,7 @@ class ClusterRangesTest : public ::testing::Test {
     CallContext context;
     v1::LookupRequest request = OneLookup(store);
     request.set_min_revision(revision);
-    request.mutable_filter()->set_last(1);  // The last rows are in memory at all nodes.
+    request.mutable_filter()->set_last(1);  // The last rows are in RAM at all nodes.
     v1::LookupResponse response;
     ASSERT_THAT(StubOf(cluster_.node(node))->Lookup(&context, request, &response), IsGrpcOk());
   }
@@ -200,7 +200,7 @@ TEST_F(ClusterRangesTest, TheToolShowsThePlanAndMakesIt) {
   EXPECT_EQ(split.out, plan.out + "done: revision 3 of the store has 2 ranges\n");
   EXPECT_EQ(Tool({"ranges", "s"}).out,
             "store s, revision 3: 20000 rows in 2 ranges\n"
-            "begin   end  nodes (rows in memory)   rows  live rows  bytes of rows\n"
+            "begin   end  nodes (rows in RAM)   rows  live rows  bytes of rows\n"
             "    0  8192  n1 100%                  8192       8192       64.0 KiB\n"
             " 8192     -  n2 100%                 11808      11808       92.2 KiB\n");
 

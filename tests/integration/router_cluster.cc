@@ -34,13 +34,14 @@ void RouterCluster::Found(const std::string& group, const std::string& node,
 }
 
 void RouterCluster::Add(const std::string& first, const std::string& node,
-                        const std::vector<std::string>& etcd) {
+                        const std::vector<std::string>& etcd,
+                        const std::vector<std::string>& flags) {
   Client client = ClientOf(this->node(first));
   // A new primary changes nothing before it has read what it has made of the group.
   while (absl::IsUnavailable(client.AddReplica(node).status())) {
   }
   Start(nodes_.at(first).group, node, absl::StrJoin(etcd.empty() ? etcd_.endpoints() : etcd, ","),
-        {});
+        flags);
   // A node counts once it has told of an entry.
   EXPECT_THAT(client.CreateStore(StoreMessage("entry", 1, 1)), IsOk());
   EXPECT_THAT(client.DeleteStore("entry"), IsOk());

@@ -31,7 +31,7 @@ class RouterCluster {
   // must have each entry and all nodes have the last one. `etcd` are the members that it is told;
   // empty: all.
   void Add(const std::string& first, const std::string& node,
-           const std::vector<std::string>& etcd = {});
+           const std::vector<std::string>& etcd = {}, const std::vector<std::string>& flags = {});
   // Starts a node again.
   void Restart(const std::string& node);
   // Waits until all nodes of the group, as `node` knows it, have the last entry.

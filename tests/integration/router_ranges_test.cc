@@ -25,10 +25,10 @@ constexpr char kStore[] = "s";
 
 class RouterRangesTest : public ::testing::Test {
  protected:
-  RouterRangesTest() {
-    cluster_.Found("g", "n1");
-    cluster_.Add("n1", "n2");
-    cluster_.Add("n1", "n3");
+  explicit RouterRangesTest(const std::vector<std::string>& node_flags = {}) {
+    cluster_.Found("g", "n1", node_flags);
+    cluster_.Add("n1", "n2", /*etcd=*/{}, node_flags);
+    cluster_.Add("n1", "n3", /*etcd=*/{}, node_flags);
     cluster_.StartRouter();
     router_ = StubOf(cluster_.router());
     node_ = StubOf(cluster_.node("n1"));
@@ -45,9 +45,9 @@ class RouterRangesTest : public ::testing::Test {
     v1::Store response;
     ASSERT_THAT(router_->CreateStore(&context, request, &response), IsGrpcOk());
   }
-  // Appends `rows` random rows with ids and a label for each third one.
-  void Fill(std::int64_t rows) {
-    for (std::int64_t first = 0; first < rows; first += kRowsPerAppend) {
+  // Appends random rows at positions [begin, end) with ids and a label for each third one.
+  void Fill(std::int64_t end, std::int64_t begin = 0) {
+    for (std::int64_t first = begin; first < end; first += kRowsPerAppend) {
       v1::AppendRequest request;
       request.set_store(kStore);
       *request.mutable_keys() = Message(draw_.Normal(kRowsPerAppend * kKeyDim), kKeyDim);
@@ -349,6 +349,66 @@ TEST_F(RouterRangesTest, ARangeWhoseNodesAreGoneIsNamedAndComesBack) {
   Rebalance("n3");
   ASSERT_THAT(LookUpAt(*router_, all, &response), IsGrpcOk());
   EXPECT_EQ(response.stats(0).counted_rows(), kRows + 1);
+}
+
+class RouterRangesMemoryTest : public RouterRangesTest {
+ protected:
+  static constexpr std::int64_t kMemory = std::int64_t{32} << 20;
+
+  RouterRangesMemoryTest() : RouterRangesTest({"--memory-limit", absl::StrCat(kMemory)}) {}
+
+  // Bytes of the stores of a node in RAM.
+  double Memory(const std::string& node) {
+    return MetricOf(cluster_.node(node), "softlookup_store_bytes");
+  }
+};
+
+TEST_F(RouterRangesMemoryTest, AStoreOfTwiceTheMemoryOfANodeIsFilledAndMovedUnderLoad) {
+  constexpr std::int64_t kRowBytes = 4 * (kKeyDim + kValueDim) + kKeyDim;  // With its sketch.
+  constexpr std::int64_t kRows = (2 * kMemory / kRowBytes / kRowsPerAppend + 1) * kRowsPerAppend;
+  Create(StoreMessage(kStore, kKeyDim, kValueDim));
+  std::int64_t rows = kRows / 4 / kRowsPerAppend * kRowsPerAppend;
+  Fill(rows);
+  Split(3);
+  Rebalance("n1,n2");
+  std::atomic<bool> ends = false;
+  std::atomic<int> asked = 0;
+  std::thread reader([&, stub = StubOf(cluster_.router())] {
+    const v1::LookupRequest request = Request(1);
+    while (!ends) {
+      v1::LookupResponse response;
+      ASSERT_THAT(LookUpAt(*stub, request, &response), IsGrpcOk());
+      ASSERT_EQ(response.stats(0).counted_rows(), response.row_count());
+      ++asked;
+    }
+  });
+  // More than two nodes have room for, with their sketches, so the third one is used in time.
+  while (rows < kRows && !HasFailure()) {
+    const std::int64_t begin = rows;
+    rows = std::min(kRows, rows + kRows / 8 / kRowsPerAppend * kRowsPerAppend);
+    Fill(rows, begin);
+    Split(8);
+    Rebalance(rows < kRows / 2 ? "n1,n2" : "n1,n2,n3");
+  }
+  const int before = asked;
+  while (asked < before + 20 && !HasFailure()) std::this_thread::yield();
+  ends = true;
+  reader.join();
+  double sum = 0;
+  for (const char* node : {"n1", "n2", "n3"}) {
+    EXPECT_LE(Memory(node), kMemory) << node;
+    sum += Memory(node);
+  }
+  EXPECT_GT(sum, 2 * kMemory);
+
+  // A node that starts again loads its own rows alone.
+  ASSERT_EQ(cluster_.node("n2").Stop(SIGTERM), 0);
+  cluster_.Restart("n2");
+  cluster_.AwaitEqual("n1");
+  EXPECT_LE(Memory("n2"), kMemory);
+  v1::LookupResponse response;
+  ASSERT_THAT(LookUpAt(*router_, Request(1), &response), IsGrpcOk());
+  EXPECT_EQ(response.stats(0).counted_rows(), kRows);
 }
 
 TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {

@@ -42,7 +42,7 @@ struct EngineOptions {
   double compact_above = 0;
   std::shared_ptr<EngineObserver> observer;  // Null: events are not reported.
   // This server's name in its group. Of a store that is cut into ranges, it keeps those rows in
-  // memory whose ranges name it, and all rows on disk. Empty: all rows in memory.
+  // memory whose ranges name it, and all rows on disk. Empty: all rows in RAM.
   std::string node;
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 

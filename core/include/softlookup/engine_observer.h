@@ -27,6 +27,11 @@ class EngineObserver {
   virtual void OnAutoCompactionBegin(absl::string_view store) {}
   virtual void OnAutoCompactionEnd(absl::string_view store, const absl::Status& status,
                                    std::uint64_t dropped_rows) {}
+
+  // Rows of a range that the server answers for (EngineOptions::node) could not be loaded, so
+  // lookups of them fail here. The engine tries again each second, and does not report it again
+  // before it has loaded all rows of the store.
+  virtual void OnRowsNotLoaded(absl::string_view store, const absl::Status& status) {}
 };
 
 }  // namespace softlookup

@@ -34,7 +34,7 @@ inline constexpr ErrorReason kStoreHasRanges{absl::StatusCode::kFailedPreconditi
                                              "STORE_HAS_RANGES"};
 
 // The error of a lookup, or of a part of one, that has to read rows that this server does not keep
-// in memory, because others of its group answer for them.
+// in RAM, because others of its group answer for them.
 inline constexpr ErrorReason kRowsNotResident{absl::StatusCode::kUnavailable, "ROWS_NOT_RESIDENT"};
 
 // A row that has an id.

@@ -1,4 +1,4 @@
-// Which rows an engine keeps in memory that is one of several of a group, on a real log.
+// Which rows an engine keeps in RAM that is one of several of a group, on a real log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ StoreConfig WideStore() {
           .memories = {{.name = "recent", .kind = MemoryKind::kDecayedSum, .decay = 0.97}}};
 }
 
-// Two engines with the same rows: one of the server "a" of a group, and one in memory that has all.
+// Two engines with the same rows: one of the server "a" of a group, and one in RAM that has all.
 class RangeResidencyTest : public ::testing::Test {
  protected:
   RangeResidencyTest() {
@@ -92,7 +92,7 @@ class RangeResidencyTest : public ::testing::Test {
     for (Engine* engine : both()) ASSERT_THAT(engine->SetRanges("s", ranges), IsOk());
   }
 
-  // Waits until the ranges of "a" are in memory, and of the others no whole step.
+  // Waits until the ranges of "a" are in RAM, and of the others no whole step.
   void AwaitResidency() {
     const auto is_done = [&] {
       const auto info = engine_->GetRanges("s");
@@ -180,7 +180,7 @@ TEST_F(RangeResidencyTest, OnlyTheRowsOfItsRangesAreInMemory) {
     EXPECT_EQ(ReasonOf(Part(*engine_, begin, end).status()), kRowsNotResident.name) << begin;
   }
   EXPECT_EQ(ReasonOf(LookupAndWait(*engine_, Request()).status()), kRowsNotResident.name);
-  // Rows that were never full blocks are in memory at every server.
+  // Rows that were never full blocks are in RAM at every server.
   ExpectSamePart(4 * step_, PositionRange::kOpenEnd);
 
   // What is no lookup reads rows from the log.

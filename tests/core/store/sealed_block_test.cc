@@ -202,8 +202,9 @@ TEST(SealedBlockTest, LiveRowsArePackedFromThoseThatArePacked) {
 
 TEST(SealedBlockTest, ABlockWithoutLiveRowsPacksNone) {
   const kernels::PanelShape shape{.key_dim = 1, .value_dim = 1};
+  const PanelBuffer no_rows(shape, 1);
   const std::shared_ptr<const PackedRows> packed =
-      PackLiveRows(PanelBuffer(shape, 1), shape, kernels::kPanelRows, RowMask());
+      PackLiveRows(&no_rows, shape, kernels::kPanelRows, RowMask());
   EXPECT_THAT(packed->offsets, IsEmpty());
   EXPECT_EQ(packed->panels, nullptr);
 }

@@ -63,13 +63,15 @@ TEST_F(EngineLogTest, TheEngineReportsItsOwnCompactionsAndTheStateOfItsLog) {
   log_->OnAutoCompactionEnd("s", MakeError(reasons::kStorageFailed, "full"), 0);
   log_->OnWritesRefused(MakeError(reasons::kStorageFailed, "full"));
   log_->OnWritesTaken();
+  log_->OnRowsNotLoaded("s", MakeError(reasons::kMemoryLimit, "full"));
   EXPECT_THAT(Lines(),
               ElementsAre(EndsWith(" info compaction begun store=s"),
                           EndsWith(" info compaction ended store=s dropped_rows=7 code=OK"),
                           EndsWith(" info compaction ended store=s dropped_rows=0 code=UNAVAILABLE "
                                    "error=full"),
                           EndsWith(" warning writes are refused reason=STORAGE_FAILED error=full"),
-                          ::testing::HasSubstr(" info writes are taken again")));
+                          ::testing::HasSubstr(" info writes are taken again"),
+                          EndsWith(" warning rows not loaded store=s error=full")));
 }
 
 class JsonEngineLogTest : public EngineLogTest {

@@ -366,7 +366,7 @@ class Client {
                                                    const std::vector<std::string>& nodes,
                                                    bool dry_run = false,
                                                    const CallOptions& call = {});
-  // Returns the ranges as they are, and how many of their rows a node keeps in memory: the node
+  // Returns the ranges as they are, and how many of their rows a node keeps in RAM: the node
   // `node`, which a router can be asked about, or the one that answers.
   absl::StatusOr<admin::v1::StoreRanges> GetRanges(std::string_view store,
                                                    std::string_view node = {},
