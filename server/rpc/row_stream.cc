@@ -83,8 +83,9 @@ void RowStream::OnWritten(bool ok) {
   call().limiters().workers.PostNext(call().turn(), [self = shared_from_this()] {
     const v1::ReadRowsResponse page = self->ReadPage();
     if (page.rows_size() > 0) return self->Write(page);
+    const absl::Status status = self->reader_->status();
     absl::MutexLock lock(&self->mutex_);
-    self->Finish(self->reader_->status());
+    self->Finish(status);
   });
 }
 
