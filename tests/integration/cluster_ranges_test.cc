@@ -201,8 +201,8 @@ TEST_F(ClusterRangesTest, TheToolShowsThePlanAndMakesIt) {
   EXPECT_EQ(Tool({"ranges", "s"}).out,
             "store s, revision 3: 20000 rows in 2 ranges\n"
             "begin   end  nodes (rows in RAM)   rows  live rows  bytes of rows\n"
-            "    0  8192  n1 100%                  8192       8192       64.0 KiB\n"
-            " 8192     -  n2 100%                 11808      11808       92.2 KiB\n");
+            "    0  8192  n1 100%               8192       8192       64.0 KiB\n"
+            " 8192     -  n2 100%              11808      11808       92.2 KiB\n");
 
   const std::vector<std::string> move = {"move", "s", "--begin", "8192", "--to", "n2,n1"};
   std::vector<std::string> dry_move = move;
