@@ -159,7 +159,6 @@ void Proposer::OnNamed(const EtcdTxnResult& result) {
     End(applied.message());
     return proposal.done(WriteMayBeMade(applied.message()));
   }
-  applied_[node_] = term_.commit_point.sequence;
   proposal.done(absl::OkStatus());
   // If the compares failed, the next entry's will, too. That shows whether this node still leads.
   StageNext();

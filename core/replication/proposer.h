@@ -93,7 +93,8 @@ class Proposer {
   bool Adopt(const EtcdTxnResult& result);
   bool SetConfig(const GroupConfig& config, const CommitPoint& point);
   bool IsReplica(const std::string& node) const;
-  // Whether the slot of the next entry is free: enough replicas have applied the entry in it.
+  // Whether the slot of the next entry is free: enough replicas have told to have applied the entry
+  // in it. This node counts only once it has told that, too: a power cut may undo what it applied.
   bool SlotIsFree() const;
 
   const std::string node_;

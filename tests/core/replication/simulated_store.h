@@ -75,8 +75,10 @@ class SimulatedStore final : public EntryStore {
   // Whether a power cut leaves the entry here, staged or applied.
   bool Keeps(std::uint64_t sequence, const EntryDigest& digest) const {
     if (Find(sequence, digest).ok()) return true;
-    return sequence <= synced_ && applied_[sequence - 1].digest == digest;
+    return HasSynced(sequence) && applied_[sequence - 1].digest == digest;
   }
+  // Whether a power cut leaves the entry applied.
+  bool HasSynced(std::uint64_t sequence) const { return sequence <= synced_; }
 
  private:
   EventLoop& loop_;

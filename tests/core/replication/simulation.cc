@@ -92,6 +92,9 @@ class World {
   // Has the primary add or remove a replica.
   void AskForAChange(Replica& primary);
   void OnEtcdChange();
+  // A replica that loses an applied entry in a power cut needs its slot to apply it again. So
+  // enough replicas must have synced an entry before its slot is overwritten.
+  void CheckOverwritten(const GroupConfig& config);
   void OnApply(int node, const Entry& entry);
   // Sometimes has readers of a follower wait for the entry that it has applied.
   void ShowLater(int node);
@@ -358,6 +361,19 @@ void World::OnEtcdChange() {
   });
   if (static_cast<std::uint64_t>(copies) < config->copies) {
     Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
+  }
+  CheckOverwritten(*config);
+}
+
+void World::CheckOverwritten(const GroupConfig& config) {
+  if (named_.size() <= course_.slots) return;
+  const std::uint64_t overwritten = named_.size() - course_.slots;
+  const auto synced = std::ranges::count_if(config.replicas, [&](const std::string& node) {
+    return stores_[node[0] - 'a']->HasSynced(overwritten);
+  });
+  if (static_cast<std::uint64_t>(synced) < config.copies) {
+    Violation(absl::StrCat("the slot of entry ", overwritten, " is overwritten, which ", synced,
+                           " replicas have synced"));
   }
 }
 
