@@ -118,6 +118,14 @@ class Build:
         for source in self.sources:
             self.compile(source)
 
+    def compile_users(self, path):
+        """Compiles a source, or all sources of the simulation if `path` is a header of it."""
+        if path.suffix == ".cc":
+            return self.compile(path)
+        for source in self.sources:
+            if source.parent == path.parent:
+                self.compile(source)
+
     def compile(self, source):
         subprocess.run([self.compiler, "-std=c++20", "-O1", "-w", "-I.", "-Icore/include", "-c", source,
                         "-o", self.object(source)], cwd=self.folder, check=True)
@@ -161,7 +169,7 @@ def main():
             if text.count(mutant.before) != 1:
                 sys.exit(f"{mutant.name}: its text is in {mutant.path} {text.count(mutant.before)} times, not once")
             path.write_text(text.replace(mutant.before, mutant.after))
-            build.compile(mutant.path)
+            build.compile_users(mutant.path)
             build.link()
             begin = cpu_seconds()
             why = build.dies(arguments.seed, arguments.seconds)
@@ -170,7 +178,7 @@ def main():
             if not why:
                 living.append(mutant.name)
             path.write_text(text)
-            build.compile(mutant.path)
+            build.compile_users(mutant.path)
     sys.exit(1 if living else 0)
 
 
