@@ -200,6 +200,8 @@ void World::TickEach(int node, int incarnation) {
   replica.Tick();
   if (!replica.may_serve()) {  // It is seeded anew.
     ++report_.seeded;
+    // No disk loses what it has synced, so a replica can only be too far behind.
+    if (!absl::IsOutOfRange(replica.gap())) Violation(std::string(replica.gap().message()));
     processes_[node] = {};
     int best = node;
     for (int other = 0; other < kNodes; ++other) {
