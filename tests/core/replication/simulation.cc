@@ -92,6 +92,8 @@ class World {
   // Has the primary add or remove a replica.
   void AskForAChange(Replica& primary);
   void OnEtcdChange();
+  // Whether enough replicas of the configuration keep each entry that is named.
+  void CheckCopies();
   // A replica that loses an applied entry in a power cut needs its slot to apply it again. So
   // enough replicas must have synced an entry before its slot is overwritten.
   void CheckOverwritten(const GroupConfig& config);
@@ -344,7 +346,7 @@ void World::OnEtcdChange() {
     }
   }
   epoch_ = point->epoch;
-  if (point->sequence == named_.size()) return;
+  if (point->sequence == named_.size()) return CheckCopies();
   if (point->sequence != named_.size() + 1) {
     return Violation(absl::StrCat("entry ", point->sequence, " after ", named_.size()));
   }
@@ -365,6 +367,20 @@ void World::OnEtcdChange() {
     Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
   }
   CheckOverwritten(*config);
+}
+
+void World::CheckCopies() {
+  const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
+  if (!config.ok()) return Violation(std::string(config.status().message()));
+  for (const Slot& slot : named_) {
+    const auto copies = std::ranges::count_if(config->replicas, [&](const std::string& node) {
+      return stores_[node[0] - 'a']->Keeps(slot.sequence, slot.digest);
+    });
+    if (static_cast<std::uint64_t>(copies) < config->copies) {
+      return Violation(absl::StrCat("entry ", slot.sequence, " is on ", copies,
+                                    " replicas of version ", config->version));
+    }
+  }
 }
 
 void World::CheckOverwritten(const GroupConfig& config) {
