@@ -112,6 +112,8 @@ void SimulatedEtcdClient::Call(absl::AnyInvocable<absl::StatusOr<Result>()> act,
   } else if (loop_.Happens(faults.lost_answer)) {
     fail(std::move(done));
     done = [](const absl::StatusOr<Result>&) {};
+  } else if (faults.slow > 0 && loop_.Happens(faults.slow)) {
+    delay = loop_.Between(absl::ZeroDuration(), timeout - absl::Milliseconds(20));
   }
   loop_.After(delay, [this_loop = &loop_, answer, act = std::move(act),
                       done = std::move(done)]() mutable {

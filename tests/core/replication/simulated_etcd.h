@@ -18,6 +18,7 @@ struct EtcdFaults {
   double lost_request = 0;     // Nothing is done, and the caller gets an error.
   double lost_answer = 0;      // It is done, and the caller gets an error.
   double late = 0;             // The caller gets an error, and then it is done.
+  double slow = 0;             // It is done late, but the caller gets the answer in time.
   double old_read = 0;         // A call that only reads shows what was true before.
   double early_lease_end = 0;  // Of each keep-alive: the lease ends though it was kept alive.
   double dead_kept_alive = 0;  // A lease that has ended is called alive.

@@ -8,11 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/replication/config_change.h"
 #include "core/replication/replica.h"
+#include "tests/core/replication/course.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/simulated_etcd.h"
 #include "tests/core/replication/simulated_network.h"
@@ -27,27 +29,6 @@ constexpr std::uint64_t kCopies = 2;
 // time,
 constexpr absl::Duration kDecidedTime = absl::Minutes(5);
 constexpr absl::Duration kQuietTime = absl::Seconds(30);  // and then all have it within this one.
-
-// How long a history is told, and how often something goes wrong in it. Most defects show soon
-// after something went wrong, so short histories find nearly all mutants (simulation_mutants.py) in
-// less CPU time than long ones. One in 16 is long, for what needs many entries or comes late.
-struct Course {
-  absl::Duration faulty;    // While things go wrong.
-  absl::Duration healed;    // Then nothing does.
-  double pace = 1;          // How often something goes wrong, relative to a long history.
-  bool is_long = false;     // Goes on for a while once all replicas have all entries.
-  std::uint64_t slots = 8;  // Few, so that they are overwritten in a short history.
-};
-
-Course DrawCourse(EventLoop& loop) {
-  if (loop.Below(16) == 0) {
-    return {.faulty = absl::Seconds(90), .healed = absl::Seconds(60), .is_long = true};
-  }
-  return {.faulty = loop.Between(absl::Seconds(10), absl::Seconds(30)),
-          .healed = loop.Between(absl::Seconds(5), absl::Seconds(15)),
-          .pace = 3,
-          .slots = loop.Happens(0.5) ? 4U : 8U};
-}
 
 std::string NodeName(int node) { return std::string(1, static_cast<char>('a' + node)); }
 
@@ -132,6 +113,7 @@ World::World(std::uint64_t seed)
   etcd_.faults = {.lost_request = 0.03,
                   .lost_answer = 0.05,
                   .late = 0.05,
+                  .slow = course_.slow_calls,
                   .old_read = 0.1,
                   .early_lease_end = 0.03,
                   .dead_kept_alive = 0.3,

@@ -32,8 +32,9 @@ std::ostream& operator<<(std::ostream& out, const HistoryReport& report);
 // Runs a group of three replicas, two copies, a simulated etcd, network, disks and clock for a
 // minute or some of simulated time on this thread, and checks the invariants of
 // docs/decisions/0026. Messages are lost, doubled, late and reordered; etcd loses answers after it
-// has made a transaction, makes transactions late, ends leases early and late, and gives old reads;
-// replicas crash, lose what was not synced, and are cut off. The same seed gives the same history.
+// has made a transaction, makes transactions late, is slow in some histories, ends leases early and
+// late, and gives old reads; replicas crash, lose what was not synced, and are cut off. The same
+// seed gives the same history.
 HistoryReport RunHistory(std::uint64_t seed);
 
 }  // namespace softlookup::testing
