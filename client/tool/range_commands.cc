@@ -226,6 +226,15 @@ void AddStoreAndDryRun(CLI::App* command, std::string* store, bool* dry_run) {
   command->add_flag("--dry-run", *dry_run, "Show the plan, and change nothing");
 }
 
+// Returns the option, of names of nodes.
+CLI::Option* AddNodes(CLI::App* command, const std::string& flag, std::vector<std::string>* nodes,
+                      const std::string& description) {
+  return command->add_option(flag, *nodes, description)
+      ->type_name("NODE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 }  // namespace
 
 void AddRangeCommands(CLI::App* cluster, Session* session) {
@@ -254,10 +263,7 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
   move->add_option("--begin", move_flags->begin,
                    "Where the range begins, as `cluster ranges` shows it")
       ->required();
-  move->add_option("--to", move_flags->nodes, "Names of 1 to 5 nodes, with commas between them")
-      ->type_name("NODE,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  AddNodes(move, "--to", &move_flags->nodes, "Names of 1 to 5 nodes, with commas between them")
       ->required();
   move->callback([=] { session->run = [=] { return MoveRange(*move_flags, *session); }; });
 
@@ -269,12 +275,8 @@ void AddRangeCommands(CLI::App* cluster, Session* session) {
       "nodes have about equally many bytes of rows. To have smaller pieces, split the store into\n"
       "more ranges first.");
   AddStoreAndDryRun(rebalance, &rebalance_flags->store, &rebalance_flags->dry_run);
-  rebalance
-      ->add_option("--nodes", rebalance_flags->nodes,
-                   "Names of the nodes, with commas between them; default: all of the group")
-      ->type_name("NODE,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  AddNodes(rebalance, "--nodes", &rebalance_flags->nodes,
+           "Names of the nodes, with commas between them; default: all of the group");
   rebalance->callback(
       [=] { session->run = [=] { return Rebalance(*rebalance_flags, *session); }; });
 

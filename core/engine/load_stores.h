@@ -34,7 +34,7 @@ struct LoadedStore {
 };
 
 // Loads the store as it was, bit for bit, but for the rows that the server `node` does not keep in
-// memory (KeptRanges). `executor` is the store's. It may be null if no write
+// RAM (KeptRanges). `executor` is the store's. It may be null if no write
 // follows. The result's `store` is DATA_LOSS if a record is damaged or missing. The error's
 // message names the position if that is known, and says what to do. The result's `store` is
 // UNAVAILABLE if a record could not be read for another reason, so that a later attempt may

@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<StoreEditor::ReadBlock>> ReadBlocks(const CommitLog& 
   };
   const auto first = static_cast<std::uint64_t>(begin * block_rows);
   // The record with the first row may begin before that row, by fewer rows than an append has. Most
-  // appends are small, so most blocks need no more than the first of these.
+  // appends are small, so most blocks need no more than the first two of these.
   const std::array<std::uint64_t, 4> rows_before = {
       std::uint64_t{0}, static_cast<std::uint64_t>(block_rows),
       static_cast<std::uint64_t>(Limits().rows_per_append_max), first};

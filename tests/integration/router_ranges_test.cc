@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 #include <thread>
@@ -78,6 +79,21 @@ class RouterRangesTest : public ::testing::Test {
     CallContext context;
     response->Clear();
     return stub.Lookup(&context, request, response);
+  }
+  // Looks up in all rows until `ends`, and counts in `asked`. No lookup may fail, and each must
+  // count as many rows as expected_rows(its answer).
+  std::thread StartReader(
+      const std::atomic<bool>& ends, std::atomic<int>& asked,
+      const std::function<std::uint64_t(const v1::LookupResponse&)>& expected_rows) {
+    return std::thread([this, &ends, &asked, expected_rows, request = Request(1),
+                        stub = StubOf(cluster_.router())] {
+      while (!ends) {
+        v1::LookupResponse response;
+        ASSERT_THAT(LookUpAt(*stub, request, &response), IsGrpcOk());
+        ASSERT_EQ(response.stats(0).counted_rows(), expected_rows(response));
+        ++asked;
+      }
+    });
   }
   double PartsAt(const std::string& node) {
     return MetricOf(cluster_.node(node),
@@ -276,15 +292,7 @@ TEST_F(RouterRangesTest, RowsThatAreReplacedMeanwhileAreCountedOnce) {
       ++written;
     }
   });
-  std::thread reader([&, stub = StubOf(cluster_.router())] {
-    v1::LookupRequest request = Request(1);
-    while (!ends) {
-      v1::LookupResponse response;
-      ASSERT_THAT(LookUpAt(*stub, request, &response), IsGrpcOk());
-      ASSERT_EQ(response.stats(0).counted_rows(), kRows);
-      ++asked;
-    }
-  });
+  std::thread reader = StartReader(ends, asked, [](const v1::LookupResponse&) { return kRows; });
   // Waits for as many more of both.
   const auto await = [&](int count) {
     const int writes = written, reads = asked;
@@ -373,15 +381,8 @@ TEST_F(RouterRangesMemoryTest, AStoreOfTwiceTheMemoryOfANodeIsFilledAndMovedUnde
   Rebalance("n1,n2");
   std::atomic<bool> ends = false;
   std::atomic<int> asked = 0;
-  std::thread reader([&, stub = StubOf(cluster_.router())] {
-    const v1::LookupRequest request = Request(1);
-    while (!ends) {
-      v1::LookupResponse response;
-      ASSERT_THAT(LookUpAt(*stub, request, &response), IsGrpcOk());
-      ASSERT_EQ(response.stats(0).counted_rows(), response.row_count());
-      ++asked;
-    }
-  });
+  std::thread reader = StartReader(
+      ends, asked, [](const v1::LookupResponse& response) { return response.row_count(); });
   // More than two nodes have room for, with their sketches, so the third one is used in time.
   while (rows < kRows && !HasFailure()) {
     const std::int64_t begin = rows;
@@ -418,15 +419,7 @@ TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {
   Split(2);
   std::atomic<bool> ends = false;
   std::atomic<int> asked = 0;
-  std::thread reader([&, stub = StubOf(cluster_.router())] {
-    const v1::LookupRequest request = Request(1);
-    while (!ends) {
-      v1::LookupResponse response;
-      ASSERT_THAT(LookUpAt(*stub, request, &response), IsGrpcOk());
-      ASSERT_EQ(response.stats(0).counted_rows(), kRows);
-      ++asked;
-    }
-  });
+  std::thread reader = StartReader(ends, asked, [](const v1::LookupResponse&) { return kRows; });
   for (int i = 0; i < 5; ++i) {
     v1::AppendRequest rows;
     rows.set_store("next");
