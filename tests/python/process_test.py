@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """Processes: those that fork, certificates and tokens, servers for tests: process_test.py SERVER ROOT TOOL"""
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import unittest.mock
 
@@ -12,67 +14,87 @@ import softlookup.testing
 from subject import TOOL, local_server, main
 
 
-def run_forking(program, attempts=3):
-    """What a program that forks prints. Runs it again if it hangs, as os.fork() itself can in gRPC 1.51.
+#: The first lines of a program that forks.
+FORKING = textwrap.dedent(
+    """
+    import os, sys, traceback
+    import softlookup as sl
+
+    def run_in_child(run):
+        child = os.fork()
+        if child == 0:
+            try:
+                run()
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == os.EX_USAGE:
+            os._exit(code)
+        assert code == 0, code
+    """
+)
+
+
+def run_forking(program, attempts=4):
+    """What a program that forks prints. Runs it again where os.fork() itself fails in gRPC 1.51, which it does in two ways.
 
     gRPC joins its threads before the fork, and waits for ever if one of them takes up work meanwhile, such as what is left
-    of a call that has just ended.
+    of a call that has just ended. And within os.fork() it ends the child with EX_USAGE if it could not shut down there.
     """
     for attempt in range(attempts):
         with local_server() as server:
-            command = [sys.executable, "-c", program, server.address]
+            command = [sys.executable, "-c", FORKING + textwrap.dedent(program), server.address]
             try:
-                return subprocess.run(
+                result = subprocess.run(
                     command, timeout=60, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-                ).stdout
+                )
             except subprocess.TimeoutExpired:
                 if attempt + 1 == attempts:
                     raise
+                continue
+        if result.returncode != os.EX_USAGE:
+            return result.stdout
+    raise AssertionError("gRPC could not fork")
 
 
 class ForkTest(unittest.TestCase):
     def test_a_forked_process_makes_its_own_connection(self):
         # A program of its own, because a fork takes all threads of this one with it.
-        program = """if True:
-            import os, sys, threading
-            import softlookup as sl
+        program = """
             client = sl.connect(sys.argv[1])
             assert client.stores() == []
+
+            def use():
+                assert client.stores() == []
+                with sl.connect(sys.argv[1]) as other:
+                    assert other.health()
+
             for _ in range(3):
-                child = os.fork()
-                if child == 0:
-                    try:
-                        assert client.stores() == []
-                        with sl.connect(sys.argv[1]) as other:
-                            assert other.health()
-                        os._exit(0)
-                    finally:
-                        os._exit(1)
-                assert os.waitpid(child, 0)[1] == 0
+                run_in_child(use)
                 assert client.stores() == []
             print("done")
         """
         self.assertEqual(run_forking(program), "done\n")
 
-
     def test_a_writer_stays_with_its_process(self):
-        program = """if True:
-            import os, sys
-            import softlookup as sl
+        program = """
             client = sl.connect(sys.argv[1])
             store = client.create_store("s", key_dim=1, value_dim=1)
             with store.writer("w") as writer:
-                child = os.fork()
-                if child == 0:
-                    for use in (lambda: writer.append([[1]], [[1]]), writer.finish):
+
+                def use():
+                    for call in (lambda: writer.append([[1]], [[1]]), writer.finish):
                         try:
-                            use()
-                            os._exit(1)
+                            call()
                         except ValueError:
-                            pass
+                            continue
+                        raise AssertionError("the child uses the writer")
                     writer.cancel()
-                    os._exit(0)
-                assert os.waitpid(child, 0)[1] == 0
+
+                run_in_child(use)
                 writer.append([[1]], [[1]])
             print(store.info().row_count)
         """
