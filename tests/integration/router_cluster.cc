@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/rpc/status.pb.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/metrics_text.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
@@ -80,6 +81,28 @@ void RouterCluster::StartRouter(const std::vector<std::string>& flags) {
   std::vector<std::string> all = RouterFlags();
   all.insert(all.end(), flags.begin(), flags.end());
   router_ = std::make_unique<ServerProcess>(all, Path("log-router"));
+}
+
+void RouterCluster::AwaitConnected(const std::vector<std::string>& nodes) {
+  for (const std::string& node : nodes) {
+    while (NodeMetric(*router_, "node_connected", node) == 0) {
+    }
+  }
+}
+
+void RouterCluster::Split(const std::string& store, int ranges) {
+  CallTool({"cluster", "split", store, "--ranges", absl::StrCat(ranges)});
+}
+
+void RouterCluster::Rebalance(const std::string& store, const std::string& nodes) {
+  CallTool({"cluster", "rebalance", store, "--nodes", nodes});
+}
+
+void RouterCluster::CallTool(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), ToolBinary());
+  arguments.insert(arguments.end(), {"--server", router_->grpc_address()});
+  const CommandResult result = RunCommand(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
 }
 
 std::shared_ptr<grpc::Channel> ChannelTo(const ServerProcess& server) {

@@ -37,6 +37,12 @@ class RouterCluster {
   // Waits until all nodes of the group, as `node` knows it, have the last entry.
   void AwaitEqual(const std::string& node);
   void StartRouter(const std::vector<std::string>& flags = {});
+  // Waits until the router can call these nodes of the group "g".
+  void AwaitConnected(const std::vector<std::string>& nodes);
+
+  // Cuts a store into ranges, or gives them to nodes, such as "n1,n2", by the tool at the router.
+  void Split(const std::string& store, int ranges);
+  void Rebalance(const std::string& store, const std::string& nodes);
 
   // What a router needs to find the cluster.
   std::vector<std::string> RouterFlags() const;
@@ -54,6 +60,7 @@ class RouterCluster {
 
   void Start(const std::string& group, const std::string& name, const std::string& etcd,
              const std::vector<std::string>& flags);
+  void CallTool(std::vector<std::string> arguments);
 
   const TemporaryDirectory directory_;
   EtcdMembers etcd_;

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/ranges/ranges.grpc.pb.h"
 #include "tests/integration/router_cluster.h"
-#include "tests/testing/child_process.h"
 
 namespace softlookup::testing {
 namespace {
@@ -33,10 +32,7 @@ class RouterRangesTest : public ::testing::Test {
     cluster_.StartRouter();
     router_ = StubOf(cluster_.router());
     node_ = StubOf(cluster_.node("n1"));
-    for (const char* node : {"n1", "n2", "n3"}) {
-      while (NodeMetric(cluster_.router(), "node_connected", node) == 0) {
-      }
-    }
+    cluster_.AwaitConnected({"n1", "n2", "n3"});
   }
 
   void Create(const v1::Store& store) {
@@ -61,19 +57,8 @@ class RouterRangesTest : public ::testing::Test {
       ASSERT_THAT(Append(*router_, request), IsGrpcOk());
     }
   }
-  // Cuts the store into `ranges`.
-  void Split(int ranges) {
-    const auto split =
-        RunCommand({ToolBinary(), "cluster", "split", kStore, "--ranges", absl::StrCat(ranges),
-                    "--server", cluster_.router().grpc_address()});
-    ASSERT_EQ(split.exit_code, 0) << split.err;
-  }
-  // Gives the ranges to these nodes.
-  void Rebalance(const std::string& nodes) {
-    const auto moved = RunCommand({ToolBinary(), "cluster", "rebalance", kStore, "--nodes", nodes,
-                                   "--server", cluster_.router().grpc_address()});
-    ASSERT_EQ(moved.exit_code, 0) << moved.err;
-  }
+  void Split(int ranges) { cluster_.Split(kStore, ranges); }
+  void Rebalance(const std::string& nodes) { cluster_.Rebalance(kStore, nodes); }
   grpc::Status LookUpAt(v1::SoftLookup::Stub& stub, const v1::LookupRequest& request,
                         v1::LookupResponse* response) {
     CallContext context;
@@ -427,11 +412,7 @@ TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {
     *rows.mutable_values() = Message(std::vector<float>(kRows * kValueDim, 0.5f), kValueDim);
     Create(StoreMessage("next", kKeyDim, kValueDim));
     EXPECT_THAT(Append(*router_, rows), IsGrpcOk());
-    if (i % 2 == 1) {
-      const auto split = RunCommand({ToolBinary(), "cluster", "split", "next", "--ranges", "2",
-                                     "--server", cluster_.router().grpc_address()});
-      EXPECT_EQ(split.exit_code, 0) << split.err;
-    }
+    if (i % 2 == 1) cluster_.Split("next", 2);
     CallContext context;
     v1::RenameStoreRequest rename;
     rename.set_store("next");

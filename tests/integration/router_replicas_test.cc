@@ -31,11 +31,7 @@ class RouterReplicasTest : public ::testing::Test {
     cluster_.Add("n1", "n3", {cluster_.etcd().endpoints().back()});
     cluster_.StartRouter();
     stub_ = StubOf(cluster_.router());
-    // Until the router is connected to all.
-    for (const char* node : {"n1", "n2", "n3"}) {
-      while (NodeMetric(cluster_.router(), "node_connected", node) == 0) {
-      }
-    }
+    cluster_.AwaitConnected({"n1", "n2", "n3"});
   }
 
   // Returns the number of rows that each of some lookups in a row finds, more than there are nodes.
@@ -273,8 +269,7 @@ TEST_F(RouterReplicasTest, NothingFailsWhenAFollowerDies) {
     lookups.Await(200);
     writer.Await(20);
     cluster_.Restart("n2");
-    while (NodeMetric(cluster_.router(), "node_connected", "n2") == 0) {
-    }
+    cluster_.AwaitConnected({"n2"});
     lookups.Await(200);
     const std::uint64_t last = writer.Stop();
     EXPECT_EQ(writer.failed(), 0);
