@@ -1,5 +1,6 @@
 #include "server/rpc/ranges_codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -35,20 +36,22 @@ absl::Status Invalid(absl::string_view field, absl::string_view message) {
 }
 
 // Sets `bytes` to the numbers.
-void PutNumbers(const std::vector<double>& numbers, std::string& bytes) {
-  bytes.assign(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
+template <typename Number>
+void PutNumbers(const std::vector<Number>& numbers, std::string& bytes) {
+  bytes.assign(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
 }
 
+template <typename Number = double>
 absl::StatusOr<std::vector<double>> NumbersIn(absl::string_view field, const std::string& bytes) {
-  if (bytes.size() % sizeof(double) != 0) {
+  if (bytes.size() % sizeof(Number) != 0) {
     return Invalid(field, absl::StrCat(bytes.size(), " bytes are no whole numbers"));
   }
-  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::vector<Number> numbers(bytes.size() / sizeof(Number));
   if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  for (const double number : numbers) {
+  for (const Number number : numbers) {
     if (!IsNumber(number)) return Invalid(field, absl::StrCat(number, " is out of range"));
   }
-  return numbers;
+  return std::vector<double>(numbers.begin(), numbers.end());
 }
 
 // --- Shape
@@ -165,6 +168,43 @@ absl::StatusOr<std::vector<PositionedId>> DecodeIds(const cluster::v1::Positione
 
 // --- Answers
 
+// What the sum of an answer is divided by to be a mean of values.
+double SumOfWeights(const AnswerShape& shape, const PartialState& state) {
+  return shape.mode == Mode::kSoft ? state.weight : 1;
+}
+
+// Whether float32 is good enough for a mean. In SOFT mode that moves the answer by at most 2^-24 of
+// the largest value. In HARD mode, the value is one of float32.
+bool FitsFloat32(const std::vector<double>& mean) {
+  double largest = 0;
+  for (const double component : mean) largest = std::max(largest, std::abs(component));
+  // Far from where float32 overflows, and from where it loses bits.
+  return largest == 0 || (largest > 0x1p-100 && largest < 0x1p127);
+}
+
+void EncodeSum(const AnswerShape& shape, const PartialAnswer& answer,
+               cluster::v1::PartialAnswer& message) {
+  // The sums of LINEAR mode can cancel when ranges are merged, so they need all bits.
+  if (shape.mode != Mode::kLinear) {
+    std::vector<double> mean = answer.sum;
+    for (double& component : mean) component /= SumOfWeights(shape, answer.state);
+    if (FitsFloat32(mean)) {
+      return PutNumbers(std::vector<float>(mean.begin(), mean.end()), *message.mutable_mean());
+    }
+  }
+  PutNumbers(answer.sum, *message.mutable_sum());
+}
+
+// `state` is that of the answer, and checked.
+absl::StatusOr<std::vector<double>> DecodeSum(const AnswerShape& shape, const PartialState& state,
+                                              const cluster::v1::PartialAnswer& message) {
+  if (message.mean().empty()) return NumbersIn("sum", message.sum());
+  if (!message.sum().empty()) return Invalid("mean", "there is a sum, too");
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<double> sum, NumbersIn<float>("mean", message.mean()));
+  for (double& component : sum) component *= SumOfWeights(shape, state);
+  return sum;
+}
+
 cluster::v1::PartialAnswer EncodeAnswer(const AnswerShape& shape, const PartialAnswer& answer) {
   cluster::v1::PartialAnswer message;
   if (answer.state.counted_rows > 0) {
@@ -177,7 +217,7 @@ cluster::v1::PartialAnswer EncodeAnswer(const AnswerShape& shape, const PartialA
     message.set_weighted(state.weighted);
     message.set_left_out(state.left_out);
     message.set_arithmetic_error(answer.arithmetic_error);
-    PutNumbers(answer.sum, *message.mutable_sum());
+    EncodeSum(shape, answer, message);
   }
   const RankedRows& rows = answer.rows;
   if (!rows.best.empty()) EncodeRows(shape, rows.best, *message.mutable_best());
@@ -220,7 +260,7 @@ absl::StatusOr<PartialAnswer> DecodeAnswer(const AnswerShape& shape,
     answer.arithmetic_error = message.arithmetic_error();
     SOFTLOOKUP_RETURN_IF_ERROR(CheckState(shape, answer));
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(answer.sum, NumbersIn("sum", message.sum()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(answer.sum, DecodeSum(shape, answer.state, message));
   SOFTLOOKUP_ASSIGN_OR_RETURN(answer.rows.best, DecodeRows(shape, "best", message.best()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(answer.rows.first, DecodeRows(shape, "first", message.first()));
   if (message.has_unranked_memory()) {

@@ -87,8 +87,8 @@ TEST(RangesCodecTest, ScoresAreSentOnlyForLists) {
   EXPECT_EQ(decoded->answers[0].rows.best[0].score, 0);
 }
 
-// A plain answer costs twice the bytes of its values, and some more.
-TEST(RangesCodecTest, APlainAnswerTakes8BytesAComponent) {
+// A plain answer costs the bytes of its values, and some more.
+TEST(RangesCodecTest, APlainAnswerTakes4BytesAComponent) {
   PartialLookup lookup{.shape = {.query_count = 1, .value_dim = 128},
                        .attended = {.end = 1'000'000},
                        .revision = 5,
@@ -101,7 +101,28 @@ TEST(RangesCodecTest, APlainAnswerTakes8BytesAComponent) {
                                               .summed_rows = 500'000},
                                     .sum = std::vector<double>(128, 0.1),
                                     .arithmetic_error = 1e-5}}};
-  EXPECT_LE(EncodePartialLookup(lookup).ByteSizeLong(), 128 * 8 + 110);
+  EXPECT_LE(EncodePartialLookup(lookup).ByteSizeLong(), 128 * 4 + 110);
+}
+
+TEST(RangesCodecTest, MeansAreSentAsFloat32WhereThatIsGoodEnough) {
+  const auto sum_after = [](Mode mode, double weight, const std::vector<double>& sum) {
+    PartialLookup lookup = OneLookup();
+    lookup.shape.mode = mode;
+    lookup.answers[0].state.weight = weight;
+    lookup.answers[0].rows = {};
+    lookup.answers[0].sum = sum;
+    const auto decoded = DecodePartialLookup(EncodePartialLookup(lookup));
+    EXPECT_THAT(decoded, IsOk());
+    return decoded->answers[0].sum;
+  };
+  constexpr double kLong = 1 + 0x1p-30;
+  EXPECT_THAT(sum_after(Mode::kHard, 0, {kLong, -0x1p126}), ElementsAre(1, -0x1p126));
+  EXPECT_THAT(sum_after(Mode::kSoft, 3, {3 * kLong, -3 * 0x1p125}), ElementsAre(3, -3 * 0x1p125));
+  EXPECT_THAT(sum_after(Mode::kSoft, 3, {0, 0}), ElementsAre(0, 0));
+  // Too large, and too small.
+  EXPECT_THAT(sum_after(Mode::kSoft, 1, {kLong, 1e39}), ElementsAre(kLong, 1e39));
+  EXPECT_THAT(sum_after(Mode::kSoft, 1, {0x1p-140 * kLong, 0}), ElementsAre(0x1p-140 * kLong, 0));
+  EXPECT_THAT(sum_after(Mode::kLinear, 3, {kLong, -kLong}), ElementsAre(kLong, -kLong));
 }
 
 TEST(RangesCodecTest, SumsAndTheirRequestsComeBackAsTheyWere) {
@@ -151,6 +172,17 @@ TEST(RangesCodecTest, WhatNoRangeAnswersIsRefused) {
   EXPECT_EQ(reason_of_answer([](Answer& a) { a.set_arithmetic_error(kNan); }), refused);
   EXPECT_EQ(reason_of_answer([](Answer& a) { a.set_summed_rows(4); }), refused);
   EXPECT_EQ(reason_of_answer([](Answer& a) { a.set_sum("1234567"); }), refused);
+  EXPECT_EQ(reason_of_answer([](Answer& a) { a.set_mean("12345678"); }), refused);
+  EXPECT_EQ(reason_of_answer([](Answer& a) {
+              a.clear_sum();
+              a.set_mean("1234567");
+            }),
+            refused);
+  EXPECT_EQ(reason_of_answer([](Answer& a) {
+              a.clear_sum();
+              a.set_mean(std::string(8, '\xff'));
+            }),
+            refused);
   EXPECT_EQ(reason_of_answer([](Answer& a) { a.set_sum(std::string(8, '\xff')); }), refused);
   EXPECT_EQ(reason_of_answer([](Answer& a) { a.mutable_best()->add_positions(3); }), refused);
   EXPECT_EQ(reason_of_answer([](Answer& a) { a.mutable_first()->clear_scores(); }), refused);
