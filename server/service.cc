@@ -80,7 +80,7 @@ void Service::Serve(std::unique_ptr<Call> call) {
     case Method::kListBackups:
       return StartListBackups(std::move(call), backups_, engine_.limits());
     case Method::kRestoreStore:
-      return StartRestoreStore(std::move(call), engine_, backups_);
+      return StartRestoreStore(std::move(call), engine_, backups_, member_);
     case Method::kGetGroup:
       return StartGetGroup(std::move(call), member_);
     case Method::kAddReplica:

@@ -431,6 +431,11 @@ absl::StatusOr<v1::Store> Client::RestoreStore(std::string_view backup, std::str
   request.set_backup(std::string(backup));
   request.set_store(std::string(store));
   request.set_name(std::string(name));
+  return RestoreStore(request, call);
+}
+
+absl::StatusOr<v1::Store> Client::RestoreStore(const admin::v1::RestoreStoreRequest& request,
+                                               const CallOptions& call) {
   CLIENT_ASSIGN_OR_RETURN(admin::v1::RestoreStoreResponse response,
                           impl_->Call(&AdminStub::RestoreStore, request, Repeat::kUnsafe, call));
   return std::move(*response.mutable_store());

@@ -35,12 +35,6 @@ constexpr char kSizesOnly[] =
     "note: an older version made this backup, without checksums; only the files' sizes were "
     "checked\n";
 
-struct RestoreStoreFlags {
-  std::string backup;
-  std::string store;
-  std::string name;  // Empty: that of the store in the backup.
-};
-
 struct RestoreFlags {
   std::string backup_directory;
   std::string data_directory;
@@ -181,13 +175,12 @@ absl::Status Restore(const RestoreFlags& flags, const Session& session) {
   return absl::OkStatus();
 }
 
-absl::Status RestoreStore(const RestoreStoreFlags& flags, const Session& session) {
+absl::Status RestoreStore(const admin::v1::RestoreStoreRequest& request, const Session& session) {
   // No deadline by default: the time grows with the size of the backup.
   CallOptions call;
   if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  const absl::StatusOr<v1::Store> restored =
-      client.RestoreStore(flags.backup, flags.store, flags.name, call);
+  const absl::StatusOr<v1::Store> restored = client.RestoreStore(request, call);
   const std::string reason = ErrorReason(restored.status());
   if (reason == "STORE_EXISTS") {
     return Annotate(restored.status(), "--as gives the restored store another name");
@@ -197,7 +190,7 @@ absl::Status RestoreStore(const RestoreStoreFlags& flags, const Session& session
     return absl::NotFoundError(restored.status().message());
   }
   CLIENT_RETURN_IF_ERROR(restored.status());
-  PrintRestored(flags.backup, flags.store, *restored, session);
+  PrintRestored(request.backup(), request.store(), *restored, session);
   return absl::OkStatus();
 }
 
@@ -231,7 +224,7 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
   verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
 
-  auto store_flags = std::make_shared<RestoreStoreFlags>();
+  auto request = std::make_shared<admin::v1::RestoreStoreRequest>();
   CLI::App* restore_store = backup->add_subcommand(
       "restore-store", "Have the server take one store from a backup, beside its other stores");
   restore_store->footer(
@@ -241,14 +234,22 @@ void AddBackupCommands(CLI::App* app, Session* session) {
       "work, and leaves nothing behind. The command waits until all is done, but at most\n"
       "--timeout if that is given.");
   restore_store
-      ->add_option("BACKUP", store_flags->backup, "Name of the backup, as `backup list` shows it")
+      ->add_option("BACKUP", *request->mutable_backup(),
+                   "Name of the backup, as `backup list` shows it")
       ->required();
-  restore_store->add_option("STORE", store_flags->store, "Name that the store had in the backup")
+  restore_store
+      ->add_option("STORE", *request->mutable_store(), "Name that the store had in the backup")
       ->required();
-  restore_store->add_option("--as", store_flags->name,
+  restore_store->add_option("--as", *request->mutable_name(),
                             "Name that the store gets (default: the name that it had)");
-  restore_store->callback(
-      [=] { session->run = [=] { return RestoreStore(*store_flags, *session); }; });
+  auto keeps_ranges = std::make_shared<bool>(false);
+  restore_store->add_flag(
+      "--keep-ranges", *keeps_ranges,
+      "The store keeps its ranges, with their nodes, which must be of the group");
+  restore_store->callback([=] {
+    request->set_keep_ranges(*keeps_ranges);
+    session->run = [=] { return RestoreStore(*request, *session); };
+  });
 
   auto flags = std::make_shared<RestoreFlags>();
   CLI::App* restore =

@@ -164,7 +164,8 @@ class Loading {
       StoreConfig config = config_.config;
       if (as_ != nullptr) {
         config.name = as_->store.name;
-        config.ranges.clear();  // They name nodes of the group in which the copy was made.
+        // They name nodes of the group in which the copy was made.
+        if (!as_->keeps_ranges) config.ranges.clear();
       }
       KeptRanges kept(config, node_);
       loader_.emplace(std::move(config), newest_.revision, newest_.row_count, std::move(kept));
@@ -351,8 +352,9 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
   return loading.Finish(std::move(status), std::move(executor));
 }
 
-LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as) {
-  Loading loading(store, log, /*node=*/"", &as);
+LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as,
+                        const std::string& node) {
+  Loading loading(store, log, node, &as);
   absl::Status status = loading.ReadStore();
   if (status.ok()) status = ReadRowsWhole(loading);
   return loading.Finish(std::move(status), as.executor);

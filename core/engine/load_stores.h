@@ -46,16 +46,19 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
 struct LoadAs {
   NamedStore store;          // The number and the name that the loaded store gets.
   Store::Executor executor;  // The store's.
+  bool keeps_ranges = false;
   // Called before room is made for the rows, with the bytes that these take. The rest of a store's
   // bytes is known once the store is loaded. An error ends the loading.
   std::function<absl::Status(std::int64_t bytes)> make_room;
   const CancelToken& cancel;  // Ends the loading.
 };
 
-// Loads the store as LoadStore() does, but gives it another number and another name and takes its
-// ranges away, and calls as.make_room(). The result's `store` is CANCELLED, DEADLINE_EXCEEDED or
-// RESOURCE_EXHAUSTED if `cancel` or make_room() ended the loading.
-LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as);
+// Loads the store as LoadStore() does, but gives it another number and another name, takes its
+// ranges away unless as.keeps_ranges, and calls as.make_room(). The result's `store` is CANCELLED,
+// DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED if `cancel` or make_room() ended the loading. `node` is
+// as in LoadStore().
+LoadedStore LoadStoreAs(const NamedStore& store, const CommitLog& log, const LoadAs& as,
+                        const std::string& node);
 
 // Counts `loaded` in the totals and, unless it is damaged, its bytes in the budget. Adds it to the
 // table, unless it is damaged and its name is lost or invalid.

@@ -175,8 +175,10 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, st
   LoadedStore loaded = LoadStoreAs(from, backup,
                                    {.store = {.store = number, .name = NewNameOf(restore)},
                                     .executor = std::move(executor),
+                                    .keeps_ranges = restore.keeps_ranges,
                                     .make_room = make_room,
-                                    .cancel = cancel});
+                                    .cancel = cancel},
+                                   stores_.node);
   if (absl::IsDataLoss(loaded.store.status())) {
     return MakeError(reasons::kDataLoss,
                      absl::StrCat("The store \"", restore.store,

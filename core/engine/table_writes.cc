@@ -57,6 +57,7 @@ class AddStoreWrite final : public Write {
     stores_.table.Add(name(), store_);
     stores_.totals.AddStore(*snapshot_);
     if (!is_new_) stores_.compaction_queue.Add(store_);
+    stores_.QueueForResidency(store_, *snapshot_);
   }
   void Rollback() override {
     stores_.table.Release(name());

@@ -35,34 +35,6 @@ absl::Status Begin(Call& call, const GroupMember& member, const std::string& sto
   return call.gate().Enter(store);
 }
 
-// Returns the names of the group's replicas, in their order. Blocks.
-absl::StatusOr<std::vector<std::string>> ReplicasOf(const GroupMember& member) {
-  // Outlives this call if the answer comes later.
-  struct Answer {
-    absl::Mutex mutex;
-    std::optional<absl::StatusOr<GroupStatus>> group ABSL_GUARDED_BY(mutex);
-  };
-  const auto answer = std::make_shared<Answer>();
-  member.replication->GetGroup([answer](absl::StatusOr<GroupStatus> group) {
-    absl::MutexLock lock(&answer->mutex);
-    answer->group = std::move(group);
-  });
-  const auto is_there = [&answer]()
-                            ABSL_NO_THREAD_SAFETY_ANALYSIS { return answer->group.has_value(); };
-  absl::StatusOr<GroupStatus> group = absl::UnavailableError("the replica does not answer");
-  {
-    absl::MutexLock lock(&answer->mutex);
-    if (answer->mutex.AwaitWithTimeout(absl::Condition(&is_there), kReplicasWaitMax)) {
-      group = *std::move(answer->group);
-    }
-  }
-  if (!group.ok()) return ErrorOfGroup(group.status(), /*is_change=*/false);
-  std::vector<std::string> names;
-  for (const GroupStatus::Node& node : group->replicas) names.push_back(node.name);
-  std::ranges::sort(names);
-  return names;
-}
-
 // Checks that `nodes`, of a request, can be those of a range, and are replicas of the group.
 absl::Status CheckNodes(const std::vector<std::string>& nodes,
                         const std::vector<std::string>& replicas) {
@@ -159,6 +131,33 @@ void StartRangeCall(std::unique_ptr<Call> call, Engine& engine, const GroupMembe
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> ReplicasOf(const GroupMember& member) {
+  // Outlives this call if the answer comes later.
+  struct Answer {
+    absl::Mutex mutex;
+    std::optional<absl::StatusOr<GroupStatus>> group ABSL_GUARDED_BY(mutex);
+  };
+  const auto answer = std::make_shared<Answer>();
+  member.replication->GetGroup([answer](absl::StatusOr<GroupStatus> group) {
+    absl::MutexLock lock(&answer->mutex);
+    answer->group = std::move(group);
+  });
+  const auto is_there = [&answer]()
+                            ABSL_NO_THREAD_SAFETY_ANALYSIS { return answer->group.has_value(); };
+  absl::StatusOr<GroupStatus> group = absl::UnavailableError("the replica does not answer");
+  {
+    absl::MutexLock lock(&answer->mutex);
+    if (answer->mutex.AwaitWithTimeout(absl::Condition(&is_there), kReplicasWaitMax)) {
+      group = *std::move(answer->group);
+    }
+  }
+  if (!group.ok()) return ErrorOfGroup(group.status(), /*is_change=*/false);
+  std::vector<std::string> names;
+  for (const GroupStatus::Node& node : group->replicas) names.push_back(node.name);
+  std::ranges::sort(names);
+  return names;
+}
 
 void StartSplitStore(std::unique_ptr<Call> call, Engine& engine, const GroupMember& member) {
   StartRangeCall(std::move(call), engine, member, &SplitStore);

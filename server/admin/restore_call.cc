@@ -1,14 +1,19 @@
 #include "server/admin/restore_call.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "server/admin/range_methods.h"
 #include "server/base/single_task.h"
 #include "server/rpc/call_stop.h"
 #include "server/rpc/store_codec.h"
@@ -25,10 +30,12 @@ constexpr absl::Duration kRestoreRetryDelay = absl::Seconds(5);
 class RestoreStoreCall final
     : public MessageCall<admin::v1::RestoreStoreRequest, admin::v1::RestoreStoreResponse> {
  public:
-  RestoreStoreCall(std::unique_ptr<Call> call, Engine& engine, const Backups& backups)
+  RestoreStoreCall(std::unique_ptr<Call> call, Engine& engine, const Backups& backups,
+                   const GroupMember& member)
       : MessageCall(std::move(call), RunOn::kWorker),
         engine_(engine),
         backups_(backups),
+        member_(member),
         stop_(std::make_shared<CallStop>(this->call())) {}
 
   ~RestoreStoreCall() override { stop_->Detach(); }
@@ -49,13 +56,31 @@ class RestoreStoreCall final
 
   Engine& engine_;
   const Backups& backups_;
+  const GroupMember& member_;
   const std::shared_ptr<CallStop> stop_;
 };
+
+// Checks that the ranges that a store keeps have nodes of the group alone.
+absl::Status CheckRanges(const std::vector<StoreRange>& ranges, const GroupMember& member) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::string> replicas, ReplicasOf(member));
+  for (const StoreRange& range : ranges) {
+    for (const std::string& node : range.nodes) {
+      if (std::ranges::binary_search(replicas, node)) continue;
+      return InvalidOption(
+          "keep_ranges",
+          absl::StrCat("in the backup, node ", node, " has the range from position ", range.begin,
+                       ", but the group has the nodes ", absl::StrJoin(replicas, ", "),
+                       "; restore the store without its ranges"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status RestoreStoreCall::Prepare() {
   CallGate& gate = call().gate();
   SOFTLOOKUP_RETURN_IF_ERROR(
       name() == request_.store() ? gate.Enter(name()) : gate.EnterRename(request_.store(), name()));
+  if (request_.keep_ranges()) SOFTLOOKUP_RETURN_IF_ERROR(CheckIsReplica(member_));
   SOFTLOOKUP_RETURN_IF_ERROR(backups_.Find(request_.backup()).status());
   if (call().limiters().restore.Claim()) return absl::OkStatus();
   return WithRetryAfter(
@@ -80,8 +105,12 @@ absl::StatusOr<StoreInfo> RestoreStoreCall::Restore() {
       .directory = backups_.DirectoryOf(request_.backup()),
       .store = request_.store(),
       .name = request_.name(),
+      .keeps_ranges = request_.keep_ranges(),
       .check_directory = [this] { return backups_.Check(request_.backup(), stop_->cancel()); },
       .check_store = [this](const StoreInfo& info) -> absl::Status {
+        if (request_.keep_ranges()) {
+          SOFTLOOKUP_RETURN_IF_ERROR(CheckRanges(info.config.ranges, member_));
+        }
         SOFTLOOKUP_RETURN_IF_ERROR(
             CheckStoreBytes(info.config, engine_.limits().message_bytes_max));
         return CheckStoreGrowth(engine_, call().gate().caller(),
@@ -121,8 +150,9 @@ absl::Status RestoreStoreCall::RestoreAndLog() {
 
 }  // namespace
 
-void StartRestoreStore(std::unique_ptr<Call> call, Engine& engine, const Backups& backups) {
-  (new RestoreStoreCall(std::move(call), engine, backups))->Start();
+void StartRestoreStore(std::unique_ptr<Call> call, Engine& engine, const Backups& backups,
+                       const GroupMember& member) {
+  (new RestoreStoreCall(std::move(call), engine, backups, member))->Start();
 }
 
 }  // namespace softlookup::server

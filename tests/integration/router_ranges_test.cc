@@ -26,9 +26,14 @@ constexpr char kStore[] = "s";
 class RouterRangesTest : public ::testing::Test {
  protected:
   explicit RouterRangesTest(const std::vector<std::string>& node_flags = {}) {
-    cluster_.Found("g", "n1", node_flags);
-    cluster_.Add("n1", "n2", /*etcd=*/{}, node_flags);
-    cluster_.Add("n1", "n3", /*etcd=*/{}, node_flags);
+    const auto flags_of = [&](const std::string& node) {
+      std::vector<std::string> flags = node_flags;
+      flags.insert(flags.end(), {"--backup-dir", cluster_.Path(absl::StrCat("backups-", node))});
+      return flags;
+    };
+    cluster_.Found("g", "n1", flags_of("n1"));
+    cluster_.Add("n1", "n2", /*etcd=*/{}, flags_of("n2"));
+    cluster_.Add("n1", "n3", /*etcd=*/{}, flags_of("n3"));
     cluster_.StartRouter();
     router_ = StubOf(cluster_.router());
     node_ = StubOf(cluster_.node("n1"));
@@ -395,6 +400,33 @@ TEST_F(RouterRangesMemoryTest, AStoreOfTwiceTheMemoryOfANodeIsFilledAndMovedUnde
   v1::LookupResponse response;
   ASSERT_THAT(LookUpAt(*router_, Request(1), &response), IsGrpcOk());
   EXPECT_EQ(response.stats(0).counted_rows(), kRows);
+}
+
+TEST_F(RouterRangesMemoryTest, AStoreOfMoreThanTheMemoryOfANodeComesBackFromABackupWithItsRanges) {
+  constexpr std::int64_t kRowBytes = 4 * (kKeyDim + kValueDim);
+  constexpr std::int64_t kRows = (kMemory / kRowBytes / kRowsPerAppend + 1) * kRowsPerAppend;
+  Create(StoreMessage(kStore, kKeyDim, kValueDim));
+  Fill(kRows / 2 / kRowsPerAppend * kRowsPerAppend);
+  Split(3);
+  Fill(kRows, kRows / 2 / kRowsPerAppend * kRowsPerAppend);
+  Split(9);
+  Rebalance("n1,n2,n3");
+  const v1::LookupRequest all = Request(2);
+  v1::LookupResponse before, after;
+  ASSERT_THAT(LookUpAt(*router_, all, &before), IsGrpcOk());
+  Client client = ClientOf(cluster_.router());
+  ASSERT_THAT(client.CreateBackup("b"), IsOk());
+  ASSERT_THAT(client.DeleteStore(kStore), IsOk());
+  EXPECT_EQ(ErrorReason(client.RestoreStore("b", kStore).status()), "MEMORY_LIMIT");
+  admin::v1::RestoreStoreRequest restore;
+  restore.set_backup("b");
+  restore.set_store(kStore);
+  restore.set_keep_ranges(true);
+  ASSERT_THAT(client.RestoreStore(restore), IsOk());
+  cluster_.AwaitEqual("n1");
+  ASSERT_THAT(LookUpAt(*router_, all, &after), IsGrpcOk());
+  EXPECT_THAT(after, IsMessage(before));
+  for (const char* node : {"n1", "n2", "n3"}) EXPECT_LE(Memory(node), kMemory) << node;
 }
 
 TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {

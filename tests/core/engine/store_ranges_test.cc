@@ -308,7 +308,7 @@ TEST_F(SetRangesTest, WhatIsWrongIsRefusedAndChangesNothing) {
   EXPECT_THAT(RangesOf("s"), IsEmpty());
 }
 
-TEST_F(SetRangesTest, AStoreOfABackupComesBackWithoutThemAndADirectoryWithThem) {
+TEST_F(SetRangesTest, AStoreOfABackupComesBackWithoutThemUnlessItKeepsThemAndADirectoryWithThem) {
   AppendRows(100);
   ASSERT_THAT(engine_->SetRanges("s", TwoRanges()), IsOk());
   ASSERT_THAT(engine_->CopyTo(Path("copy")), IsOk());
@@ -317,8 +317,14 @@ TEST_F(SetRangesTest, AStoreOfABackupComesBackWithoutThemAndADirectoryWithThem) 
   ASSERT_THAT(restored, IsOk());
   EXPECT_THAT(restored->config.ranges, IsEmpty());
   EXPECT_EQ(restored->revision, engine_->GetStore("s")->revision);
+  EXPECT_THAT(engine_->RestoreStore(
+                  {.directory = Path("copy"), .store = "s", .name = "u", .keeps_ranges = true},
+                  CancelToken()),
+              IsOk());
+  EXPECT_EQ(RangesOf("u"), TwoRanges());
   Open();
   EXPECT_THAT(RangesOf("t"), IsEmpty());
+  EXPECT_EQ(RangesOf("u"), TwoRanges());
   EXPECT_EQ(RangesOf("s"), TwoRanges());
   const auto other = Engine::Open({.thread_count = 1}, Path("copy"),
                                   [](const absl::Status& damage) { ADD_FAILURE() << damage; });

@@ -326,6 +326,9 @@ class Client {
   // while the server restores a store.
   absl::StatusOr<v1::Store> RestoreStore(std::string_view backup, std::string_view store,
                                          std::string_view name = {}, const CallOptions& call = {});
+  // The same with all that a request can say, such as that the store keeps its ranges.
+  absl::StatusOr<v1::Store> RestoreStore(const admin::v1::RestoreStoreRequest& request,
+                                         const CallOptions& call = {});
 
   // Returns the group of replicas of which the server is one, as the server has read it from etcd
   // within some seconds. FailedPrecondition with the reason NO_CLUSTER if it is no replica.
