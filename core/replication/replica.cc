@@ -267,7 +267,7 @@ void Replica::Trim(const GroupView& view) {
   if (!view.config.has_value()) return;
   // What this replica has not synced, it needs again after a power cut, also when it has left the
   // group and the others do not wait for it.
-  std::uint64_t kept_from = std::min(told_, store_.applied().sequence) + 1;
+  std::uint64_t kept_from = told_ + 1;
   for (const std::string& node : view.config->replicas) {
     const auto found = view.applied.find(node);
     kept_from = std::min(kept_from, found == view.applied.end() ? 0 : found->second + 1);
