@@ -33,6 +33,9 @@ absl::Status MalformedSeed(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("The copy of the other replica is malformed: ", what));
 }
 
+// Whether a file system says by `error` that it does not have the call.
+bool IsUnsupported(int error) { return error == ENOSYS || error == EINVAL || error == ESPIPE; }
+
 // Whether `name` is that of a file directly in a directory.
 bool IsFileName(absl::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -171,9 +174,11 @@ absl::Status SeedWriter::AddChunk(absl::string_view chunk) {
   }
   // Waits until the disk has the chunk before this one, and begins to write this one. Otherwise
   // EndFile() would write a whole file at once, and the syncs of all others on the disk would wait
-  // for it. EndFile() finds errors, too.
+  // for it. An error that is told here is not told again.
   constexpr unsigned int kFlags = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE;
-  static_cast<void>(sync_file_range(file_->descriptor.get(), 0, 0, kFlags));
+  if (sync_file_range(file_->descriptor.get(), 0, 0, kFlags) != 0 && !IsUnsupported(errno)) {
+    return FileError("write", file_->path, errno);
+  }
   return absl::OkStatus();
 }
 
