@@ -10,7 +10,8 @@ namespace softlookup {
 // What each source of error may add to the error of a SOFT answer. The unit is that of max_error:
 // the largest magnitude of a value's component in the store.
 
-// The error that roundings of weights and of sums of values add where all rows are scanned. They
+// The error that roundings of weights and of sums of values add where all rows are scanned, and
+// that of means which ranges send to a router (docs/decisions/0029-partial-answers.md). They
 // move a sum of values that cancel by up to 1e-6. They move a sum of equal values by up to 2e-6,
 // which is more than kSumError. The whole error still stays within its bound, because errors of
 // logits hardly move an answer whose values are equal.

@@ -177,9 +177,11 @@ double SumOfWeights(const AnswerShape& shape, const PartialState& state) {
 // the largest value. In HARD mode, the value is one of float32.
 bool FitsFloat32(const std::vector<double>& mean) {
   double largest = 0;
-  for (const double component : mean) largest = std::max(largest, std::abs(component));
-  // Far from where float32 overflows, and from where it loses bits.
-  return largest == 0 || (largest > 0x1p-100 && largest < 0x1p127);
+  for (const double component : mean) {
+    if (!(std::abs(component) < 0x1p127)) return false;  // Far from where float32 overflows.
+    largest = std::max(largest, std::abs(component));
+  }
+  return largest == 0 || largest > 0x1p-100;  // Far from where it loses bits.
 }
 
 void EncodeSum(const AnswerShape& shape, const PartialAnswer& answer,
@@ -200,8 +202,12 @@ absl::StatusOr<std::vector<double>> DecodeSum(const AnswerShape& shape, const Pa
                                               const cluster::v1::PartialAnswer& message) {
   if (message.mean().empty()) return NumbersIn("sum", message.sum());
   if (!message.sum().empty()) return Invalid("mean", "there is a sum, too");
+  if (shape.mode == Mode::kLinear) return Invalid("mean", "LINEAR mode has sums");
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<double> sum, NumbersIn<float>("mean", message.mean()));
-  for (double& component : sum) component *= SumOfWeights(shape, state);
+  for (double& component : sum) {
+    component *= SumOfWeights(shape, state);
+    if (!IsNumber(component)) return Invalid("mean", "its sum is out of range");
+  }
   return sum;
 }
 
