@@ -204,10 +204,7 @@ absl::StatusOr<std::vector<double>> DecodeSum(const AnswerShape& shape, const Pa
   if (!message.sum().empty()) return Invalid("mean", "there is a sum, too");
   if (shape.mode == Mode::kLinear) return Invalid("mean", "LINEAR mode has sums");
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<double> sum, NumbersIn<float>("mean", message.mean()));
-  for (double& component : sum) {
-    component *= SumOfWeights(shape, state);
-    if (!IsNumber(component)) return Invalid("mean", "its sum is out of range");
-  }
+  for (double& component : sum) component *= SumOfWeights(shape, state);
   return sum;
 }
 

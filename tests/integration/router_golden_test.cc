@@ -17,9 +17,9 @@
 namespace softlookup::testing {
 namespace {
 
-// A range has this many rows at least, so a golden case alone could not be cut. Its rows are spread
-// evenly over so many positions that each of 7 ranges has some, the last one at the last position.
-// The rows between them are deleted.
+// A range has at least 8,192 positions, so a golden case alone could not be cut. The test puts the
+// rows of a case at equal distances on as many positions as 7 ranges have. The last row is at the
+// last position. All other positions get rows that the test deletes.
 constexpr std::uint64_t kPositions = 7 * 8192;
 constexpr std::uint64_t kFirstIdBetween = 1'000'000;
 

@@ -213,9 +213,7 @@ struct StoreRestore {
   std::string directory;  // What Engine::CopyTo() made. It is only read.
   std::string store;      // The store's name there.
   std::string name;       // The name that it gets. Empty: the same.
-  // Whether it keeps its ranges. If this server is a node of a group, only its own rows are then
-  // loaded into RAM.
-  bool keeps_ranges = false;
+  bool keeps_ranges = false;  // A node of a group then loads the rows of its own ranges alone.
   // Either check may be empty. If a check returns an error, the restore ends and returns it.
   // check_directory is called after the names are found to be valid and the new name to be free,
   // and before anything in the directory is read. check_store is called after the store is read,
