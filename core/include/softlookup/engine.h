@@ -210,9 +210,9 @@ struct CompactionResult {
 
 // A store to take from a copy of the stores of an engine.
 struct StoreRestore {
-  std::string directory;  // What Engine::CopyTo() made. It is only read.
-  std::string store;      // The store's name there.
-  std::string name;       // The name that it gets. Empty: the same.
+  std::string directory;      // What Engine::CopyTo() made. It is only read.
+  std::string store;          // The store's name there.
+  std::string name;           // The name that it gets. Empty: the same.
   bool keeps_ranges = false;  // A node of a group then loads the rows of its own ranges alone.
   // Either check may be empty. If a check returns an error, the restore ends and returns it.
   // check_directory is called after the names are found to be valid and the new name to be free,
