@@ -1,11 +1,12 @@
 // Random stores, writes and lookups over the wire, each answer against the exact one; README.md.
 //
 //   exactness_fuzz [--seed S] [--operations N] [--seconds T] [--sanitized-operations M]
-//                  [--long-seconds L]
+//                  [--long-seconds L] [--ranges 0|1]
 //
 // Runs N operations of the seed S. With T, goes on with the next seeds until T seconds are over.
 // M takes the place of N where a sanitizer watches the server, and L takes the place of T where
-// SOFTLOOKUP_LONG_TESTS is in the environment.
+// SOFTLOOKUP_LONG_TESTS is in the environment. With `--ranges 1`, a router is before the server,
+// and stores are cut into ranges of rows.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,7 @@ struct Arguments {
   std::uint64_t seconds = 0;
   std::uint64_t sanitized_operations = 0;
   std::uint64_t long_seconds = 0;
+  std::uint64_t ranges = 0;
 };
 
 Arguments ArgumentsOf(int argc, char** argv) {
@@ -37,13 +39,14 @@ Arguments ArgumentsOf(int argc, char** argv) {
                             : name == "--seconds"              ? &arguments.seconds
                             : name == "--sanitized-operations" ? &arguments.sanitized_operations
                             : name == "--long-seconds"         ? &arguments.long_seconds
+                            : name == "--ranges"               ? &arguments.ranges
                                                                : nullptr;
     char* end = nullptr;
     if (number != nullptr && i + 1 < argc) *number = std::strtoull(argv[i + 1], &end, 10);
     if (end == nullptr || *end != 0) {
       std::fprintf(stderr,
                    "usage: %s [--seed S] [--operations N] [--seconds T] "
-                   "[--sanitized-operations M] [--long-seconds L]\n",
+                   "[--sanitized-operations M] [--long-seconds L] [--ranges 0|1]\n",
                    argv[0]);
       std::exit(2);
     }
@@ -58,8 +61,8 @@ Arguments ArgumentsOf(int argc, char** argv) {
 }
 
 // One seed. Returns the number of failures.
-std::size_t RunSeed(std::uint64_t seed, std::uint64_t operations, Tally& tally) {
-  Session session(seed, tally);
+std::size_t RunSeed(std::uint64_t seed, std::uint64_t operations, bool cuts_stores, Tally& tally) {
+  Session session(seed, cuts_stores, tally);
   std::size_t printed = 0;
   std::uint64_t operation = 0;
   while (operation < operations && session.failures().size() < kFailuresMax) {
@@ -73,21 +76,22 @@ std::size_t RunSeed(std::uint64_t seed, std::uint64_t operations, Tally& tally) 
   absl::PrintF(
       "seed %d: %d operations: %d stores, %d appends, %d rows, %d deletions, %d "
       "lookups, %d of them beside writes, %d alone again, %d together again, %d memories, "
-      "%d crashes; %d failures\n",
+      "%d crashes, %d times cut into ranges; %d failures\n",
       seed, operation, counts.stores, counts.appends, counts.rows, counts.deletions, counts.lookups,
       counts.beside_writes, counts.alone, counts.together, counts.memories, counts.restarts,
-      session.failures().size());
+      counts.cuts, session.failures().size());
   return session.failures().size();
 }
 
 int Main(int argc, char** argv) {
   const Arguments arguments = ArgumentsOf(argc, argv);
+  if (arguments.ranges != 0) setenv("SOFTLOOKUP_TEST_THROUGH_ROUTER", "1", /*overwrite=*/1);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(arguments.seconds);
   Tally tally;
   std::size_t failures = 0;
   std::uint64_t seed = arguments.seed;
   do {
-    failures += RunSeed(seed++, arguments.operations, tally);
+    failures += RunSeed(seed++, arguments.operations, arguments.ranges != 0, tally);
   } while (failures < kFailuresMax && std::chrono::steady_clock::now() < end);
   absl::PrintF(
       "%d answers, %d comparisons, %d close calls, %d blurred by float64, %d of some "

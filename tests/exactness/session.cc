@@ -9,11 +9,16 @@ namespace softlookup::exactness {
 namespace {
 
 constexpr std::size_t kStoresMax = 6;
+// No append goes beyond.
 constexpr std::int64_t kRowsMax = 12'000;
+constexpr std::int64_t kCutRowsMax = 70'000;
+// A range begins at a multiple of this or of fewer rows.
+constexpr std::uint64_t kRangeRows = 8192;
 
 }  // namespace
 
-Session::Session(std::uint64_t seed, Tally& tally) : seed_(seed), draw_(seed), tally_(tally) {
+Session::Session(std::uint64_t seed, bool cuts_stores, Tally& tally)
+    : seed_(seed), cuts_stores_(cuts_stores), draw_(seed), tally_(tally) {
   Start();
   AddStore();
 }
@@ -25,18 +30,22 @@ void Session::Start() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  stub_ = v1::SoftLookup::NewStub(grpc::CreateCustomChannel(
-      server_->grpc_address(), grpc::InsecureChannelCredentials(), arguments));
+  const std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
+      server_->grpc_address(), grpc::InsecureChannelCredentials(), arguments);
+  stub_ = v1::SoftLookup::NewStub(channel);
+  admin_stub_ = admin::v1::Admin::NewStub(channel);
 }
 
 void Session::Run(std::uint64_t number) {
   operation_ = number;
+  if (cuts_stores_ && !stores_.empty() && draw_.Chance(0.06)) return Cut(AnyStore());
   const double how = draw_.Real(0, 1);
   if (stores_.empty() || how < 0.05) {
     AddStore();
   } else if (how < 0.10) {
     OneStore& store = AnyStore();
-    if (static_cast<std::int64_t>(store.kept.row_count()) < kRowsMax) {
+    const std::int64_t rows_max = cuts_stores_ ? kCutRowsMax : kRowsMax;
+    if (static_cast<std::int64_t>(store.kept.row_count()) < rows_max) {
       Append(store, draw_.Chance(0.1) ? draw_.Int(1, 1100) : draw_.Int(1, 40));
     }
   } else if (how < 0.13) {
@@ -89,7 +98,8 @@ void Session::AddStore() {
     DropStore(static_cast<std::size_t>(draw_.Int(0, static_cast<std::int64_t>(kStoresMax) - 1)));
   }
   const auto store_seed = static_cast<std::uint64_t>(draw_.Int(0, 1'000'000'000));
-  auto store = std::make_unique<OneStore>(store_seed, absl::StrCat("s", ++store_count_));
+  auto store =
+      std::make_unique<OneStore>(store_seed, absl::StrCat("s", ++store_count_), cuts_stores_);
   ++counts_.stores;
   v1::CreateStoreRequest request;
   *request.mutable_store() = store->maker.config();
@@ -101,6 +111,28 @@ void Session::AddStore() {
   stores_.push_back(std::move(store));
   OneStore& added = *stores_.back();
   for (const std::int64_t count : added.maker.first_appends()) Append(added, count);
+  if (cuts_stores_) Cut(added);
+}
+
+void Session::Cut(OneStore& store) {
+  constexpr std::uint32_t kRangeCounts[] = {1, 2, 3, 7};
+  KeptStore& kept = store.kept;
+  admin::v1::SplitStoreRequest request;
+  request.set_store(kept.name());
+  request.set_range_count(kRangeCounts[draw_.Int(0, 3)]);
+  admin::v1::StoreRanges response;
+  grpc::ClientContext context;
+  const grpc::Status status = admin_stub_->SplitStore(&context, request, &response);
+  const bool may_be_too_few = kept.row_count() < request.range_count() * kRangeRows;
+  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT && may_be_too_few) return;
+  const std::string what = absl::StrCat("SplitStore {", request.ShortDebugString(), "}");
+  if (!RequireOk(kept, status, what)) return;
+  ++counts_.cuts;
+  if (response.revision() != kept.revision() && response.revision() != kept.revision() + 1) {
+    Fail(kept, what, absl::StrCat("made revision ", response.revision()));
+  }
+  kept.set_revision(response.revision());
+  Forget(store);
 }
 
 void Session::DropStore(std::size_t index) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 #include "tests/exactness/judge.h"
 #include "tests/exactness/kept_store.h"
@@ -22,15 +23,16 @@ namespace softlookup::exactness {
 
 class Session {
  public:
-  // What its answers add up to goes into `tally`.
-  Session(std::uint64_t seed, Tally& tally);
+  // What its answers add up to goes into `tally`. With `cuts_stores`, stores have up to seven
+  // ranges of rows; the server must then be behind a router.
+  Session(std::uint64_t seed, bool cuts_stores, Tally& tally);
 
   // Operation `number`, drawn from the seed.
   void Run(std::uint64_t number);
 
   struct Counts {
     std::uint64_t stores = 0, appends = 0, deletions = 0, lookups = 0, alone = 0, together = 0,
-                  beside_writes = 0, memories = 0, restarts = 0, rows = 0;
+                  beside_writes = 0, memories = 0, restarts = 0, rows = 0, cuts = 0;
   };
   const Counts& counts() const { return counts_; }
   // What was wrong, with the operation and the request.
@@ -38,8 +40,8 @@ class Session {
 
  private:
   struct OneStore {
-    OneStore(std::uint64_t seed, const std::string& name)
-        : maker(seed, name), kept(maker.config(), maker.description()) {}
+    OneStore(std::uint64_t seed, const std::string& name, bool is_cut)
+        : maker(seed, name, is_cut), kept(maker.config(), maker.description()) {}
     StoreMaker maker;
     KeptStore kept;
   };
@@ -64,6 +66,8 @@ class Session {
   void Start();
   void AddStore();
   void DropStore(std::size_t index);
+  // Cuts the store into some ranges, in place of those that it has.
+  void Cut(OneStore& store);
   void Append(OneStore& store, std::int64_t count);
   // The rows that an append has to leave; nothing if it has to fail.
   std::optional<std::vector<int>> RowsThatStay(const KeptStore& kept,
@@ -99,12 +103,14 @@ class Session {
   bool RequireOk(const KeptStore& store, const grpc::Status& status, const std::string& what);
 
   const std::uint64_t seed_;
+  const bool cuts_stores_;
   Draw draw_;
   std::uint64_t operation_ = 0;
   std::uint64_t store_count_ = 0;
   testing::TemporaryDirectory directory_;
   std::optional<testing::ServerProcess> server_;
   std::unique_ptr<v1::SoftLookup::Stub> stub_;
+  std::unique_ptr<admin::v1::Admin::Stub> admin_stub_;
   std::vector<std::unique_ptr<OneStore>> stores_;
   std::vector<Remembered> remembered_;
   Counts counts_;

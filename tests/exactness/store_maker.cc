@@ -27,12 +27,12 @@ double ProductOf(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
+StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name, bool is_cut)
     : draw_(seed),
       keys_(static_cast<Keys>(draw_.Int(0, static_cast<int>(Keys::kCount) - 1))),
       values_(static_cast<Values>(draw_.Int(0, static_cast<int>(Values::kCount) - 1))) {
   config_.set_name(name);
-  MakeShape();
+  MakeShape(is_cut);
   // Lookups can leave out rows of a large store. Mostly such a store gets keys of unequal weights.
   if (is_large_ && draw_.Coin()) {
     keys_ = OneOf(draw_, {Keys::kNormal, Keys::kClusters, Keys::kRuns, Keys::kDominated,
@@ -67,11 +67,16 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
   if (draw_.Chance(0.4)) MakeMemories();
 }
 
-void StoreMaker::MakeShape() {
+void StoreMaker::MakeShape(bool is_cut) {
   const double how = draw_.Real(0, 1);
   std::int64_t heads = 1, key_dim = 0, value_dim = 0, rows = 0;
-  is_large_ = how < 0.4;
-  if (is_large_) {  // Blocks with sketches, so that lookups look twice.
+  is_large_ = how < (is_cut ? 0.85 : 0.4);
+  if (is_cut && is_large_) {  // A range is eight blocks or more.
+    const bool has_small_blocks = draw_.Chance(0.3);
+    key_dim = has_small_blocks ? draw_.Int(128, 700) : draw_.Int(32, 48);
+    value_dim = draw_.Int(1, 4);
+    rows = has_small_blocks ? draw_.Int(1000, 9000) : draw_.Int(8192, 60'000);
+  } else if (is_large_) {  // Blocks with sketches, so that lookups look twice.
     key_dim = draw_.Chance(0.4) ? OneOf(draw_, {32, 48, 64, 96, 128}) : draw_.Int(32, 100);
     value_dim = draw_.Int(1, 8);
     rows = draw_.Chance(0.3) ? OneOf(draw_, {4095, 4096, 4097, 5120}) : draw_.Int(4096, 6500);

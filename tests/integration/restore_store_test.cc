@@ -209,6 +209,18 @@ TEST_F(RestoreStoreTest, WrongRequestsAreRefusedAndChangeNothing) {
   EXPECT_THAT(Names(), ElementsAre("people"));
 }
 
+TEST_F(RestoreStoreTest, AServerThatIsNoReplicaKeepsNoRanges) {
+  admin::v1::RestoreStoreRequest request;
+  request.set_backup("one");
+  request.set_store("people");
+  request.set_name("t");
+  request.set_keep_ranges(true);
+  const absl::Status status = client_->RestoreStore(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(ErrorReason(status), "NO_CLUSTER");
+  EXPECT_THAT(Names(), ElementsAre("people"));
+}
+
 TEST_F(RestoreStoreTest, NothingIsTakenFromADamagedBackup) {
   namespace fs = std::filesystem;
   for (const auto& file : fs::directory_iterator(Path("backups/one"))) {

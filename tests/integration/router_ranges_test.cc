@@ -429,6 +429,32 @@ TEST_F(RouterRangesMemoryTest, AStoreOfMoreThanTheMemoryOfANodeComesBackFromABac
   for (const char* node : {"n1", "n2", "n3"}) EXPECT_LE(Memory(node), kMemory) << node;
 }
 
+TEST_F(RouterRangesTest, RangesOfANodeThatHasLeftTheGroupAreNotRestored) {
+  constexpr std::int64_t kRows = 2 * kRowsPerAppend;
+  Create(StoreMessage(kStore, kKeyDim, kValueDim));
+  Fill(kRows);
+  Split(2);
+  Rebalance("n1,n3");
+  Client client = ClientOf(cluster_.router());
+  ASSERT_THAT(client.CreateBackup("b"), IsOk());
+  ASSERT_THAT(client.DeleteStore(kStore), IsOk());
+  ASSERT_THAT(client.RemoveReplica("n3"), IsOk());
+  admin::v1::RestoreStoreRequest restore;
+  restore.set_backup("b");
+  restore.set_store(kStore);
+  restore.set_keep_ranges(true);
+  const absl::Status refused = client.RestoreStore(restore).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_EQ(ErrorMetadata(refused)["field"], "keep_ranges");
+  EXPECT_THAT(refused.message(), HasSubstr("node n3 has the range from position"));
+  EXPECT_EQ(ErrorReason(client.GetStore(kStore).status()), "STORE_NOT_FOUND");
+  // Without its ranges, the store comes back.
+  ASSERT_THAT(client.RestoreStore("b", kStore), IsOk());
+  v1::LookupResponse response;
+  ASSERT_THAT(LookUpAt(*router_, Request(1), &response), IsGrpcOk());
+  EXPECT_EQ(response.stats(0).counted_rows(), kRows);
+}
+
 TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {
   constexpr std::int64_t kRows = 2 * kRowsPerAppend;
   Create(StoreMessage(kStore, kKeyDim, kValueDim));

@@ -357,6 +357,9 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([b.name for b in self.client.backups()], ["monday"])
         again = self.client.restore_store("monday", "s", name="again", deadline=60)
         np.testing.assert_array_equal(again.read().keys, FRIENDS)
+        with self.assertRaises(sl.Error) as caught:
+            self.client.restore_store("monday", "s", name="cut", keep_ranges=True, deadline=60)
+        self.assertEqual(caught.exception.reason, "NO_CLUSTER")
 
     def test_a_deadline_ends_a_call_and_names_it(self):
         with self.assertRaises(TimeoutError) as caught:

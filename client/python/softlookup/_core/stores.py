@@ -170,9 +170,17 @@ def list_backups(deadline: Optional[float]) -> Call[List[Backup]]:
     return Call(ADMIN + "ListBackups", b"", decode, safe=True, deadline=deadline)
 
 
-def restore(backup: str, store: str, name: str, deadline: Optional[float]) -> Call[StoreInfo]:
+def restore(
+    backup: str, store: str, name: str, keep_ranges: bool, deadline: Optional[float]
+) -> Call[StoreInfo]:
     """RestoreStore."""
-    request = fill(admin_pb2.RestoreStoreRequest(), backup=backup, store=store, name=name)
+    request = fill(
+        admin_pb2.RestoreStoreRequest(),
+        backup=backup,
+        store=store,
+        name=name,
+        keep_ranges=keep_ranges,
+    )
     encoded = request.SerializeToString()
 
     def decode(data: bytes) -> StoreInfo:

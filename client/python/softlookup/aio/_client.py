@@ -158,10 +158,21 @@ class Client:
         return await self._connection.run(stores.list_backups(deadline))
 
     async def restore_store(
-        self, backup: str, store: str, *, name: str = "", deadline: Optional[float] = None
+        self,
+        backup: str,
+        store: str,
+        *,
+        name: str = "",
+        keep_ranges: bool = False,
+        deadline: Optional[float] = None,
     ) -> Store:
-        """Brings a store of a backup into the server, under its name or another one."""
-        info = await self._connection.run(stores.restore(backup, store, name, deadline))
+        """Brings a store of a backup into the server, under its name or another one.
+
+        With keep_ranges, it has the ranges of rows that it had (docs/cluster.md).
+        """
+        info = await self._connection.run(
+            stores.restore(backup, store, name, keep_ranges, deadline)
+        )
         return Store(self._connection, info.name, info)
 
 
