@@ -169,9 +169,7 @@ class Client:
 
         With keep_ranges, it has the ranges of rows that it had (docs/cluster.md).
         """
-        info = self._connection.run(
-            stores.restore(backup, store, name, keep_ranges, deadline)
-        )
+        info = self._connection.run(stores.restore(backup, store, name, keep_ranges, deadline))
         return Store(self._connection, info.name, info)
 
 
