@@ -122,7 +122,7 @@ absl::Status AwaitRows(Client& client, const std::string& store, std::uint64_t b
       *session.err << "waiting for node " << node << ", which has "
                    << (range == nullptr ? 0 : range->resident_count()) << " of "
                    << (range == nullptr ? 0 : range->row_count())
-                   << " rows in RAM; if it does not get more, its log says why\n";
+                   << " rows in RAM; if it does not get more, its log may say why\n";
       next_note += kNoteInterval;
     }
     absl::SleepFor(kAskInterval);

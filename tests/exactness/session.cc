@@ -9,24 +9,36 @@ namespace softlookup::exactness {
 namespace {
 
 constexpr std::size_t kStoresMax = 6;
-// No append goes beyond.
+// A store of so many rows gets no more, but for appends beside lookups.
 constexpr std::int64_t kRowsMax = 12'000;
+// The same where stores are cut.
 constexpr std::int64_t kCutRowsMax = 70'000;
 // A range begins at a multiple of this or of fewer rows.
-constexpr std::uint64_t kRangeRows = 8192;
+constexpr std::uint64_t kRangeStepMax = 8192;
 
 }  // namespace
 
 Session::Session(std::uint64_t seed, bool cuts_stores, Tally& tally)
     : seed_(seed), cuts_stores_(cuts_stores), draw_(seed), tally_(tally) {
+  if (cuts_stores) etcd_ = std::make_unique<testing::EtcdMembers>(1);
   Start();
   AddStore();
 }
 
 void Session::Start() {
   constexpr const char* kThreads[] = {"1", "2", "3", "4", "7"};
-  server_.emplace(std::vector<std::string>{"--data-dir", directory_.path() + "/data", "--threads",
-                                           kThreads[draw_.Int(0, 4)]});
+  std::vector<std::string> flags = {"--data-dir", directory_.path() + "/data", "--threads",
+                                    kThreads[draw_.Int(0, 4)]};
+  if (cuts_stores_) {
+    const std::vector<std::string> cluster = {"--cluster", "c", "--cluster-etcd",
+                                              etcd_->endpoints()[0]};
+    flags.insert(flags.end(), cluster.begin(), cluster.end());
+    flags.insert(flags.end(), {"--group", "g", "--node", "n", "--cluster-listen", "127.0.0.1:0"});
+    node_.emplace(flags);
+    flags = cluster;
+    flags.push_back("--router");
+  }
+  server_.emplace(flags);
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -117,22 +129,34 @@ void Session::AddStore() {
 void Session::Cut(OneStore& store) {
   constexpr std::uint32_t kRangeCounts[] = {1, 2, 3, 7};
   KeptStore& kept = store.kept;
+  const std::uint32_t count = kRangeCounts[draw_.Int(0, 3)];
   admin::v1::SplitStoreRequest request;
   request.set_store(kept.name());
-  request.set_range_count(kRangeCounts[draw_.Int(0, 3)]);
+  request.set_range_count(count);
   admin::v1::StoreRanges response;
   grpc::ClientContext context;
   const grpc::Status status = admin_stub_->SplitStore(&context, request, &response);
-  const bool may_be_too_few = kept.row_count() < request.range_count() * kRangeRows;
-  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT && may_be_too_few) return;
+  const bool has_too_few_rows = (kept.row_count() + kRangeStepMax - 1) / kRangeStepMax < count;
+  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT && has_too_few_rows) return;
   const std::string what = absl::StrCat("SplitStore {", request.ShortDebugString(), "}");
   if (!RequireOk(kept, status, what)) return;
-  ++counts_.cuts;
   if (response.revision() != kept.revision() && response.revision() != kept.revision() + 1) {
     Fail(kept, what, absl::StrCat("made revision ", response.revision()));
   }
   kept.set_revision(response.revision());
+  store.range_count = count;
+  CheckRanges(store, response, what);
+  if (count > 1) ++counts_.cuts;
   Forget(store);
+}
+
+void Session::CheckRanges(const OneStore& store, const admin::v1::StoreRanges& ranges,
+                          const std::string& what) {
+  // A store that is not cut has no ranges.
+  const int expected = store.range_count == 1 ? 0 : static_cast<int>(store.range_count);
+  if (ranges.ranges_size() == expected) return;
+  Fail(store.kept, what,
+       absl::StrCat(ranges.ranges_size(), " ranges, has to be cut into ", store.range_count));
 }
 
 void Session::DropStore(std::size_t index) {
@@ -157,6 +181,7 @@ void Session::LookUp(OneStore& store) {
 void Session::Restart() {
   ++counts_.restarts;
   server_->Stop(SIGKILL);
+  if (node_.has_value()) node_->Stop(SIGKILL);
   Start();
   RepeatTogether("after a crash");
   for (const auto& store : stores_) {
@@ -171,6 +196,13 @@ void Session::Restart() {
       Fail(store->kept, "after a crash",
            absl::StrCat("revision ", response.revision(), ", ", response.row_count(), " rows"));
     }
+    if (!cuts_stores_) continue;
+    admin::v1::GetRangesRequest of_ranges;
+    of_ranges.set_store(store->kept.name());
+    admin::v1::StoreRanges ranges;
+    grpc::ClientContext ranges_context;
+    const grpc::Status status = admin_stub_->GetRanges(&ranges_context, of_ranges, &ranges);
+    if (RequireOk(store->kept, status, "GetRanges")) CheckRanges(*store, ranges, "after a crash");
   }
 }
 

@@ -16,6 +16,7 @@
 #include "tests/exactness/judge.h"
 #include "tests/exactness/kept_store.h"
 #include "tests/exactness/store_maker.h"
+#include "tests/testing/etcd_members.h"
 #include "tests/testing/server_process.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -23,8 +24,8 @@ namespace softlookup::exactness {
 
 class Session {
  public:
-  // What its answers add up to goes into `tally`. With `cuts_stores`, stores have up to seven
-  // ranges of rows; the server must then be behind a router.
+  // What its answers add up to goes into `tally`. With `cuts_stores`, the server is the only node
+  // of a cluster, calls go through a router, and most stores have up to seven ranges of rows.
   Session(std::uint64_t seed, bool cuts_stores, Tally& tally);
 
   // Operation `number`, drawn from the seed.
@@ -40,10 +41,11 @@ class Session {
 
  private:
   struct OneStore {
-    OneStore(std::uint64_t seed, const std::string& name, bool is_cut)
-        : maker(seed, name, is_cut), kept(maker.config(), maker.description()) {}
+    OneStore(std::uint64_t seed, const std::string& name, bool may_be_cut)
+        : maker(seed, name, may_be_cut), kept(maker.config(), maker.description()) {}
     StoreMaker maker;
     KeptStore kept;
+    std::uint32_t range_count = 1;  // 1: it is not cut.
   };
   // A lookup, and the bits of its answer, a query each.
   struct Remembered {
@@ -66,8 +68,10 @@ class Session {
   void Start();
   void AddStore();
   void DropStore(std::size_t index);
-  // Cuts the store into some ranges, in place of those that it has.
+  // Cuts the store into some ranges, in place of those that it has, if it has rows enough.
   void Cut(OneStore& store);
+  void CheckRanges(const OneStore& store, const admin::v1::StoreRanges& ranges,
+                   const std::string& what);
   void Append(OneStore& store, std::int64_t count);
   // The rows that an append has to leave; nothing if it has to fail.
   std::optional<std::vector<int>> RowsThatStay(const KeptStore& kept,
@@ -108,7 +112,10 @@ class Session {
   std::uint64_t operation_ = 0;
   std::uint64_t store_count_ = 0;
   testing::TemporaryDirectory directory_;
-  std::optional<testing::ServerProcess> server_;
+  // Set if stores are cut, as node_ is.
+  std::unique_ptr<testing::EtcdMembers> etcd_;
+  std::optional<testing::ServerProcess> node_;
+  std::optional<testing::ServerProcess> server_;  // Takes the calls.
   std::unique_ptr<v1::SoftLookup::Stub> stub_;
   std::unique_ptr<admin::v1::Admin::Stub> admin_stub_;
   std::vector<std::unique_ptr<OneStore>> stores_;

@@ -27,12 +27,12 @@ double ProductOf(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name, bool is_cut)
+StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name, bool may_be_cut)
     : draw_(seed),
       keys_(static_cast<Keys>(draw_.Int(0, static_cast<int>(Keys::kCount) - 1))),
       values_(static_cast<Values>(draw_.Int(0, static_cast<int>(Values::kCount) - 1))) {
   config_.set_name(name);
-  MakeShape(is_cut);
+  MakeShape(may_be_cut);
   // Lookups can leave out rows of a large store. Mostly such a store gets keys of unequal weights.
   if (is_large_ && draw_.Coin()) {
     keys_ = OneOf(draw_, {Keys::kNormal, Keys::kClusters, Keys::kRuns, Keys::kDominated,
@@ -67,11 +67,11 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name, bool is_cut)
   if (draw_.Chance(0.4)) MakeMemories();
 }
 
-void StoreMaker::MakeShape(bool is_cut) {
+void StoreMaker::MakeShape(bool may_be_cut) {
   const double how = draw_.Real(0, 1);
   std::int64_t heads = 1, key_dim = 0, value_dim = 0, rows = 0;
-  is_large_ = how < (is_cut ? 0.85 : 0.4);
-  if (is_cut && is_large_) {  // A range is eight blocks or more.
+  is_large_ = how < (may_be_cut ? 0.85 : 0.4);
+  if (may_be_cut && is_large_) {  // A range is eight blocks or more.
     const bool has_small_blocks = draw_.Chance(0.3);
     key_dim = has_small_blocks ? draw_.Int(128, 700) : draw_.Int(32, 48);
     value_dim = draw_.Int(1, 4);
@@ -84,7 +84,6 @@ void StoreMaker::MakeShape(bool is_cut) {
       key_dim = draw_.Int(32, 48);
       rows = draw_.Int(8192, 10'500);
     }
-    if (draw_.Chance(0.1)) heads = 2, key_dim *= 2, value_dim *= 2;
   } else if (how < 0.6) {
     key_dim = draw_.Int(1, 64);
     value_dim = draw_.Int(1, 16);
@@ -99,6 +98,7 @@ void StoreMaker::MakeShape(bool is_cut) {
     value_dim = draw_.Chance(0.5) ? draw_.Int(1, 8) : draw_.Int(100, 300);
     rows = draw_.Int(1, 700);
   }
+  if (is_large_ && draw_.Chance(0.1)) heads = 2, key_dim *= 2, value_dim *= 2;
   config_.set_key_dim(static_cast<std::uint32_t>(key_dim));
   config_.set_value_dim(static_cast<std::uint32_t>(value_dim));
   config_.set_num_heads(static_cast<std::uint32_t>(heads));

@@ -50,8 +50,8 @@ enum class Values {
 // One store's random rows, queries and options, all from one seed.
 class StoreMaker {
  public:
-  // With `is_cut`, most stores have rows enough for several ranges.
-  StoreMaker(std::uint64_t seed, const std::string& name, bool is_cut);
+  // With `may_be_cut`, most stores have rows enough for several ranges.
+  StoreMaker(std::uint64_t seed, const std::string& name, bool may_be_cut);
 
   v1::Store config() const { return config_; }
   std::string description() const;
@@ -71,7 +71,7 @@ class StoreMaker {
   bool is_tight() const { return is_tight_; }
 
  private:
-  void MakeShape(bool is_cut);
+  void MakeShape(bool may_be_cut);
   void MakeMemories();
   std::vector<float> MakeKey();
   std::vector<float> MakeValue(const std::vector<float>& key, std::uint64_t position);

@@ -438,7 +438,10 @@ TEST_F(RouterRangesTest, RangesOfANodeThatHasLeftTheGroupAreNotRestored) {
   Client client = ClientOf(cluster_.router());
   ASSERT_THAT(client.CreateBackup("b"), IsOk());
   ASSERT_THAT(client.DeleteStore(kStore), IsOk());
-  ASSERT_THAT(client.RemoveReplica("n3"), IsOk());
+  cluster_.AwaitEqual("n1");
+  const absl::StatusOr<admin::v1::Group> group = client.RemoveReplica("n3");
+  ASSERT_THAT(group, IsOk());
+  ASSERT_EQ(group->replicas_size(), 2);
   admin::v1::RestoreStoreRequest restore;
   restore.set_backup("b");
   restore.set_store(kStore);

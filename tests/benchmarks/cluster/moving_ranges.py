@@ -18,6 +18,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -28,53 +29,48 @@ RANGES = 12
 STORE = "bench/moving"
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in listeners]
 
 
 class Cluster:
     def __init__(self, binaries, memory_limit, work, stack):
         self.binaries, self.memory_limit, self.work, self.stack = binaries, memory_limit, work, stack
-        client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        self.addresses = {}
+        client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
         self.start("etcd", "etcd", "--data-dir", work / "etcd", "--log-level", "error", "--initial-cluster",
                    f"default={peer}", "--initial-advertise-peer-urls", peer, "--listen-peer-urls", peer,
                    "--listen-client-urls", client, "--advertise-client-urls", client)
         self.member = ["--cluster", "bench", "--cluster-etcd", client.removeprefix("http://")]
-        self.addresses = {}
         self.start_node("n1")
         self.add("n2")
         self.start_server("router", "--router", *self.member)
 
-    def start(self, name, *command):
-        """Starts a process that ends with the stack. What it prints is in the files NAME.out and NAME.err."""
-        with open(self.work / f"{name}.out", "wb") as out, open(self.work / f"{name}.err", "wb") as err:
-            process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=err)
-        self.stack.callback(process.wait)
+    def start(self, name, *command, **options):
+        """Starts a process that ends with the stack. What it says on standard error is in the file NAME.err."""
+        command = ["setpriv", "--pdeathsig", "KILL", *(str(part) for part in command)]
+        with open(self.work / f"{name}.err", "wb") as err:
+            process = self.stack.enter_context(subprocess.Popen(command, stderr=err, **options))
         self.stack.callback(process.kill)
         return process
 
-    def start_server(self, name, *flags, waits=True):
-        self.start(name, self.binaries / "softlookup-server", "--listen", "127.0.0.1:0", "--http-listen",
-                   "127.0.0.1:0", *flags)
-        if waits:
-            self.await_ready(name)
+    def start_server(self, name, *flags):
+        """Starts a server, and waits until it is ready."""
+        process = self.start(name, self.binaries / "softlookup-server", "--listen", "127.0.0.1:0", "--http-listen",
+                             "127.0.0.1:0", *flags, stdout=subprocess.PIPE, text=True)
+        ready = re.search(r"grpc=(\S+)", process.stdout.readline())
+        if not ready:
+            raise SystemExit(f"{name} did not start:\n" + (self.work / f"{name}.err").read_text())
+        self.addresses[name] = ready[1]
 
-    def await_ready(self, name):
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            match = re.search(r"grpc=(\S+)", (self.work / f"{name}.out").read_text())
-            if match:
-                self.addresses[name] = match[1]
-                return
-            time.sleep(0.05)
-        raise SystemExit(f"{name} did not start:\n" + (self.work / f"{name}.err").read_text())
-
-    def start_node(self, name, waits=True):
+    def start_node(self, name):
         self.start_server(name, "--data-dir", self.work / name, "--threads", 1, "--memory-limit", self.memory_limit,
                           "--group", "g", "--node", name, "--founder", "n1", "--cluster-listen", "127.0.0.1:0",
-                          *self.member, waits=waits)
+                          *self.member)
 
     def add(self, name):
         """Makes a node a replica. It is ready once it has the records of the group."""
@@ -114,16 +110,25 @@ def fill(cluster, rows):
     cluster.tool("cluster", "rebalance", STORE, "--nodes", "n1,n2")
 
 
+def let_run(load, seconds):
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        load.wait(seconds)
+        raise SystemExit("the load ended early")
+
+
 def measure(cluster, name, rate, action):
-    """Runs `action` under load, and prints and returns the p99 of each kind of call meanwhile, in ms."""
+    """Runs `action`, which is given the load, and prints and returns the p99 of each kind of call meanwhile, in ms."""
     result = cluster.work / "result.json"
+    result.unlink(missing_ok=True)
     load = cluster.start("load", cluster.binaries / "softlookup", "--server", cluster.addresses["router"], "loadtest",
                          "--store", STORE, "--rate", rate, "--mix", "lookup=80,append=20", "--append-rows", 4,
-                         "--retries", 1, "--warm-up", 2, "--duration", 3600, "--json", result)
-    time.sleep(3)
+                         "--retries", 1, "--warm-up", 2, "--duration", 3600, "--json", result,
+                         stdout=subprocess.DEVNULL)
+    let_run(load, 3)
     begin = time.monotonic()
-    action()
+    action(load)
     seconds = time.monotonic() - begin
+    let_run(load, 0)
     load.send_signal(signal.SIGINT)
     load.wait()
     report = json.loads(result.read_text())
@@ -131,7 +136,8 @@ def measure(cluster, name, rate, action):
     for method, calls in report["methods"].items():
         latency = calls["latency_ms"]
         p99[method] = latency["p99"]
-        parts.append(f"{method}: {calls['finished']} calls, {calls['errors'] + calls['rejected']} failed, "
+        failed = calls["errors"] + calls["rejected"] + calls["overflow"]
+        parts.append(f"{method}: {calls['finished']} calls, {failed} failed, "
                      f"p50 {latency['p50']:.1f} p99 {latency['p99']:.1f} max {latency['max']:.1f} ms")
     print(f"{name:10} {seconds:5.1f} s  {'; '.join(parts)}; {report['retries']} retries", flush=True)
     return p99
@@ -163,18 +169,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=30, help="of each measurement (default: 30)")
     arguments = parser.parse_args()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     limit = arguments.memory_limit << 20
     with contextlib.ExitStack() as stack:
         work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = Cluster(arguments.binaries, limit, work, stack)
         fill(cluster, int(limit * PART_OF_LIMIT / ROW_BYTES))
         print(f"{cluster.row_count()} rows, {len(cluster.nodes_of_ranges())} ranges")
-        measure(cluster, "third node", arguments.rate, lambda: cluster.add("n3"))
-        measure(cluster, "rebalance", arguments.rate, lambda: cluster.tool("cluster", "rebalance", STORE))
+        measure(cluster, "third node", arguments.rate, lambda _: cluster.add("n3"))
+        measure(cluster, "rebalance", arguments.rate, lambda _: cluster.tool("cluster", "rebalance", STORE))
         ratios = {}
         for _ in range(arguments.rounds):
-            steady = measure(cluster, "steady", arguments.rate, lambda: time.sleep(arguments.seconds))
-            moving = measure(cluster, "moving", arguments.rate, lambda: move_for(cluster, arguments.seconds))
+            steady = measure(cluster, "steady", arguments.rate, lambda load: let_run(load, arguments.seconds))
+            moving = measure(cluster, "moving", arguments.rate, lambda _: move_for(cluster, arguments.seconds))
             for method in steady:
                 ratios.setdefault(method, []).append(moving[method] / steady[method])
         for method, values in ratios.items():
