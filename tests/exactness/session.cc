@@ -9,7 +9,7 @@ namespace softlookup::exactness {
 namespace {
 
 constexpr std::size_t kStoresMax = 6;
-// A store of so many rows gets no more, but for appends beside lookups.
+// Run() appends no rows to a store that has so many. LookUpBesideWrite() does not look at this.
 constexpr std::int64_t kRowsMax = 12'000;
 // The same where stores are cut.
 constexpr std::int64_t kCutRowsMax = 70'000;
