@@ -46,6 +46,8 @@ void LeaseKeeper::OnKept(std::int64_t lease, absl::Time sent,
     next_request_ = absl::InfinitePast();  // Ask for another one at once.
     return;
   }
+  // Who has heard that it ended has given up what it put in etcd. That must not live on.
+  if (clock_.Now() >= alive_until_) return Revoke();
   alive_until_ = std::max(alive_until_, sent + ttl_);
 }
 

@@ -24,7 +24,8 @@ class LeaseKeeper {
   // TTL.
   void Tick();
   // Returns the lease if it is likely to be alive; nullopt otherwise. A lease counts as alive for
-  // the TTL since the request was sent that last kept it alive.
+  // the TTL since the request was sent that last kept it alive, if the answer came in that time. A
+  // lease that is not returned any more never is again.
   std::optional<std::int64_t> lease() const;
   // Ends the lease now. The next Tick() asks for another.
   void Revoke();

@@ -85,6 +85,21 @@ TEST_F(LeaseKeeperTest, ALeaseThatHasEndedIsFollowedByAnother) {
   EXPECT_EQ(keeper_.lease(), 8);
 }
 
+TEST_F(LeaseKeeperTest, ALeaseThatHasCountedAsEndedDoesNotComeBack) {
+  keeper_.Tick();
+  etcd_.grants[0](7);
+  After(absl::Seconds(2));
+  loop_.RunUntil(loop_.Now() + absl::Seconds(4));
+  EXPECT_EQ(keeper_.lease(), std::nullopt);
+  etcd_.kept[0].second(true);
+  EXPECT_EQ(keeper_.lease(), std::nullopt);
+  EXPECT_EQ(etcd_.revoked, std::vector<std::int64_t>{7});
+  keeper_.Tick();
+  ASSERT_EQ(etcd_.grants.size(), 2u);
+  etcd_.grants[1](8);
+  EXPECT_EQ(keeper_.lease(), 8);
+}
+
 TEST_F(LeaseKeeperTest, ARevokedLeaseIsGoneAtOnceAndFollowedByAnother) {
   keeper_.Tick();
   etcd_.grants[0](7);
