@@ -81,6 +81,7 @@ void ClusterWatch::Apply(const ClusterDirectory& directory) {
     absl::MutexLock lock(&mutex_);
     map_ = std::move(map);
   }
+  ++read_count_;
   // What neither a map nor a call refers to is let go.
   std::erase_if(nodes_, [](const std::shared_ptr<Node>& node) { return node.use_count() == 1; });
 }

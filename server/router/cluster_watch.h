@@ -58,6 +58,8 @@ class ClusterWatch {
     absl::MutexLock lock(&mutex_);
     return map_;
   }
+  // Returns how often etcd has told the map.
+  std::uint64_t read_count() const { return read_count_; }
   // Whether etcd has answered within some seconds.
   bool has_etcd() const { return has_etcd_; }
   // The map may be old: etcd is read soon.
@@ -82,6 +84,7 @@ class ClusterWatch {
   const ClusterWatchOptions options_;
   std::atomic<bool> has_etcd_{true};
   std::atomic<int> wakes_{0};
+  std::atomic<std::uint64_t> read_count_{0};
 
   // The next are used on the thread only.
   std::unique_ptr<EtcdClient> etcd_;  // Null once this is being destroyed.

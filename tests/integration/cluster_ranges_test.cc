@@ -145,6 +145,15 @@ TEST_F(ClusterRangesTest, AllNodesHaveTheRangesThatThePrimaryHasSet) {
   EXPECT_THAT(ClientOf(cluster_.node("n1")).GetRanges("s2")->ranges(), IsEmpty());
 }
 
+TEST_F(ClusterRangesTest, ARouterFindsANodeThatHasJustJoined) {
+  Client client = ClientOf(cluster_.router());
+  ASSERT_THAT(client.GetStore("s"), IsOk());  // It has a map of the cluster.
+  cluster_.Add("n2", "n3");
+  const auto ranges = client.GetRanges("s", "n3");
+  ASSERT_THAT(ranges, IsOk());
+  EXPECT_EQ(ranges->node(), "n3");
+}
+
 TEST_F(ClusterRangesTest, WhatCannotBeSetIsRefusedAndChangesNothing) {
   Client client = ClientOf(cluster_.router());
   ASSERT_THAT(client.SplitStore("s", 2), IsOk());
