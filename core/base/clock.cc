@@ -16,6 +16,13 @@ class SteadyClock final : public Clock {
 
 }  // namespace
 
+void Clock::SleepUntil(absl::Time time) const {
+  const bool never = false;
+  absl::Mutex mutex;
+  absl::MutexLock lock(&mutex);
+  AwaitUntil(mutex, absl::Condition(&never), time);
+}
+
 const Clock& Clock::Steady() {
   static const SteadyClock clock;
   return clock;

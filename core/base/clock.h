@@ -17,6 +17,9 @@ class Clock {
   virtual void AwaitUntil(absl::Mutex& mutex, const absl::Condition& condition,
                           absl::Time deadline) const = 0;
 
+  // Waits until Now() has reached `time`.
+  void SleepUntil(absl::Time time) const;
+
   // Returns the machine's steady clock. Its epoch is arbitrary. Changes of the time of day do not
   // affect it.
   static const Clock& Steady();

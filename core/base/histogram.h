@@ -45,6 +45,15 @@ class Histogram {
   }
   void Observe(std::chrono::nanoseconds time) { Observe(std::int64_t{time.count()}); }
 
+  // Returns the number of observations.
+  std::uint64_t total() const {
+    std::uint64_t total = 0;
+    for (const std::atomic<std::uint64_t>& count : counts_) {
+      total += count.load(std::memory_order_relaxed);
+    }
+    return total;
+  }
+
   HistogramCounts counts() const {
     HistogramCounts result{.bounds = bounds_};
     for (std::size_t i = 0; i <= bounds_.size(); ++i) {

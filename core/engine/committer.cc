@@ -47,16 +47,23 @@ bool Committer::Post(std::unique_ptr<Write> write, MayBlock may_block) {
     const bool idle = !committing_ && queue_.empty();
     if (may_block == MayBlock::kNo || !idle || !log_is_quick_) {
       if (!queue_.empty() && waiting_bytes_ + bytes > waiting_bytes_max_) return false;
+      ++posted_count_;
       waiting_bytes_ += bytes;
       queue_.push_back(std::move(write));
       return true;
     }
+    ++posted_count_;
     committing_ = true;
   }
   Writes group;
   group.push_back(std::move(write));
   CommitGroup(std::move(group));
   return true;
+}
+
+std::uint64_t Committer::posted_count() const {
+  absl::MutexLock lock(&mutex_);
+  return posted_count_;
 }
 
 void Committer::Run() {

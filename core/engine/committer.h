@@ -85,6 +85,9 @@ class Committer {
   // the last group. This saves handing the write to another thread.
   bool Post(std::unique_ptr<Write> write, MayBlock may_block);
 
+  // Returns how many writes Post() has taken.
+  std::uint64_t posted_count() const;
+
  private:
   using Writes = std::vector<std::unique_ptr<Write>>;
 
@@ -114,7 +117,8 @@ class Committer {
   Writes unsettled_;              // Writes of which the log does not know whether it has them.
   absl::Status unsettled_error_;  // What later writes get while there are such.
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
+  std::uint64_t posted_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);
   std::int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool committing_ ABSL_GUARDED_BY(mutex_) = false;   // A thread runs a group.

@@ -332,10 +332,7 @@ absl::StatusOr<CompactOutcome> Compactor::Commit(const std::shared_ptr<Store>& s
 
 void Compactor::RestAfterRun(absl::Time begin) const {
   const absl::Time end = clock_.Now();
-  const bool never = false;
-  absl::Mutex mutex;
-  absl::MutexLock lock(&mutex);
-  clock_.AwaitUntil(mutex, absl::Condition(&never), end + std::min(end - begin, kRestMax));
+  clock_.SleepUntil(end + std::min(end - begin, kRestMax));
 }
 
 }  // namespace softlookup

@@ -66,7 +66,7 @@ class EngineOfStores final : public Engine, private LogReplay {
                    options.observer),
         appender_(limits_, stores_, scheduler_, committer_),
         compactor_(stores_, log_.get(), committer_),
-        restorer_(limits_, stores_, log_.get(), committer_) {
+        restorer_(limits_, stores_, log_.get(), committer_, lookups_.counters()) {
     if (log_ != nullptr && !options.node.empty()) {
       range_residency_.emplace(stores_, *log_, committer_, options.observer);
     }

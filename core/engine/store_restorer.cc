@@ -16,11 +16,14 @@
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/engine/copy_pace.h"
 #include "core/engine/entry_replay.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/put_records.h"
+#include "core/engine/split_rows.h"
 #include "core/engine/table_writes.h"
 #include "core/engine/validate.h"
+#include "core/kernels/panel.h"
 #include "core/storage/records.h"
 #include "core/store/stored_blocks.h"
 #include "softlookup/tenant.h"
@@ -28,8 +31,6 @@
 namespace softlookup {
 namespace {
 
-// A write takes no more records once it has this many bytes. Other writes wait for it.
-constexpr std::int64_t kCopiedBytesPerWrite = std::int64_t{4} << 20;
 // How long the copy waits before it tries again, if the committer has too many writes waiting.
 constexpr absl::Duration kQueueRetryDelay = absl::Milliseconds(10);
 
@@ -126,6 +127,14 @@ absl::StatusOr<NamedStore> FindStoreIn(const CommitLog& log, const std::string& 
                    {{"store", name}});
 }
 
+// Returns how many rows each part of a large record should have, so that a small write can have it:
+// whole panels, and at least one. `value` has `rows`.
+std::uint64_t RowsPerPart(absl::string_view value, const RowsRecord& rows) {
+  const std::uint64_t parts = value.size() / CopyPace::kBytesIfBusy + 1;
+  const std::uint64_t panels = rows.row_count / parts / kernels::kPanelRows;
+  return std::max<std::uint64_t>(panels, 1) * kernels::kPanelRows;
+}
+
 // Returns whether a record belongs to the copy. The configuration and the revision do not: they are
 // put last. Records of rows and blocks beyond the row count do not count
 // (docs/storage_format.md).
@@ -215,33 +224,57 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, st
 absl::Status StoreRestorer::Copy(const CommitLog& backup, std::uint64_t from, const Store& store,
                                  std::uint64_t replay_count, const CancelToken& cancel,
                                  bool& has_begun) {
-  const std::uint64_t row_count = store.snapshot()->row_count();
-  const auto block_rows =
-      static_cast<std::uint64_t>(store.snapshot()->stored_blocks().block_rows());
+  const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
+  const StoredBlocks& blocks = snapshot->stored_blocks();
+  const auto block_rows = static_cast<std::uint64_t>(blocks.block_rows());
+  const auto calls = [this] { return committer_.posted_count() + lookups_.queue_time.total(); };
+  CopyPace pace(calls);
   std::vector<std::pair<std::string, std::string>> records;
   std::int64_t bytes = 0;
-  const auto commit = [&] {
-    absl::Status status = Commit(
+  absl::Time begin;  // When the last write's turn came.
+  const auto commit = [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Commit(
         [&](LogBatch& batch) {
+          begin = clock_.Now();
           if (!has_begun) PutUnfinished(store.number(), batch);
           for (const auto& [key, value] : records) batch.Put(key, value);
           has_begun = true;
         },
-        bytes, replay_count, &cancel);
+        bytes, replay_count, &cancel));
     records.clear();
     bytes = 0;
-    return status;
+    return absl::OkStatus();
+  };
+  const auto add = [&](const RecordKey& key, std::string value) -> absl::Status {
+    const auto size = static_cast<std::int64_t>(value.size());
+    if (!records.empty() && bytes + size > pace.bytes_per_write()) {
+      SOFTLOOKUP_RETURN_IF_ERROR(commit());
+      const absl::Time end = clock_.Now();
+      clock_.SleepUntil(end + pace.RestAfterWrite(begin, end));
+    }
+    records.emplace_back(EncodeKey(key), std::move(value));
+    bytes += size;
+    return absl::OkStatus();
   };
   const KeyRange keys = KeysOfStore(from);
   SOFTLOOKUP_RETURN_IF_ERROR(backup.Scan(
       keys.begin, keys.end, [&](absl::string_view key, absl::string_view value) -> absl::Status {
         SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
         SOFTLOOKUP_ASSIGN_OR_RETURN(RecordKey record, ParseKey(key));
-        if (!IsCopied(record, row_count, block_rows)) return absl::OkStatus();
+        if (!IsCopied(record, snapshot->row_count(), block_rows)) return absl::OkStatus();
         record.store = store.number();
-        records.emplace_back(EncodeKey(record), std::string(value));
-        bytes += static_cast<std::int64_t>(key.size() + value.size());
-        return bytes < kCopiedBytesPerWrite ? absl::OkStatus() : commit();
+        const bool is_small = value.size() <= CopyPace::kBytesIfBusy;
+        if (record.kind != RecordKind::kRows || is_small ||
+            blocks.IsCompacted(static_cast<std::int64_t>(record.number / block_rows))) {
+          return add(record, std::string(value));
+        }
+        SOFTLOOKUP_ASSIGN_OR_RETURN(const RowsRecord rows,
+                                    ParseRows(value, blocks.shape().row_bytes()));
+        return SplitRows(record.number, rows, RowsPerPart(value, rows),
+                         [&](std::uint64_t first_position, const RowsRecord& part) {
+                           record.number = first_position;
+                           return add(record, EncodeRows(part));
+                         });
       }));
   return records.empty() ? absl::OkStatus() : commit();
 }

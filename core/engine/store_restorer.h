@@ -8,9 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/cancellation.h"
+#include "core/base/clock.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
 #include "core/engine/counted_stores.h"
+#include "core/engine/lookup_counters.h"
 #include "core/storage/commit_log.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
@@ -18,14 +20,21 @@
 namespace softlookup {
 
 // Brings a store of a backup's log into the engine. First loads it, which checks its records. Then
-// copies the records to the engine's log, in writes of a few MiB, between which other writes come.
-// The last write gives the store its name. Until then the store is unfinished (leftovers.h), and
-// only its bytes show, in the budget. Thread-safe.
+// copies the records to the engine's log, in writes between which other writes come, at the pace
+// that CopyPace sets. The last write gives the store its name. Until then the store is
+// unfinished (leftovers.h), and only its bytes show, in the budget. Thread-safe.
 class StoreRestorer {
  public:
-  // `log` is null if nothing outlives the process. The arguments must outlive this object.
-  StoreRestorer(const Limits& limits, CountedStores& stores, CommitLog* log, Committer& committer)
-      : limits_(limits), stores_(stores), log_(log), committer_(committer) {}
+  // `log` is null if nothing outlives the process. `lookups` counts the engine's lookups. The
+  // arguments must outlive this object.
+  StoreRestorer(const Limits& limits, CountedStores& stores, CommitLog* log, Committer& committer,
+                const LookupCounters& lookups, const Clock& clock = Clock::Steady())
+      : limits_(limits),
+        stores_(stores),
+        log_(log),
+        committer_(committer),
+        lookups_(lookups),
+        clock_(clock) {}
 
   // Does what Engine::RestoreStore() says. `number` and `executor` are those of the new store.
   // `replay_count` is that of the stores before the number was taken. Blocks.
@@ -53,6 +62,8 @@ class StoreRestorer {
   CountedStores& stores_;
   CommitLog* const log_;
   Committer& committer_;
+  const LookupCounters& lookups_;
+  const Clock& clock_;
 };
 
 }  // namespace softlookup

@@ -68,9 +68,9 @@ class Cluster:
         self.addresses[name] = ready[1]
 
     def start_node(self, name):
-        self.start_server(name, "--data-dir", self.work / name, "--threads", 1, "--memory-limit", self.memory_limit,
-                          "--group", "g", "--node", name, "--founder", "n1", "--cluster-listen", "127.0.0.1:0",
-                          *self.member)
+        self.start_server(name, "--data-dir", self.work / name, "--backup-dir", self.work / f"{name}.backups",
+                          "--threads", 1, "--memory-limit", self.memory_limit, "--group", "g", "--node", name,
+                          "--founder", "n1", "--cluster-listen", "127.0.0.1:0", *self.member)
 
     def add(self, name):
         """Makes a node a replica. It is ready once it has the records of the group."""
@@ -161,6 +161,12 @@ def move_for(cluster, seconds):
     print(f"{moves} moves", flush=True)
 
 
+def print_ratios(name, ratios):
+    for method, values in ratios.items():
+        listed = ", ".join(f"{value:.2f}" for value in values)
+        print(f"p99 of {method}, {name} / steady: {listed}; median {statistics.median(values):.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binaries", metavar="BIN", type=pathlib.Path)
@@ -185,9 +191,7 @@ def main():
             moving = measure(cluster, "moving", arguments.rate, lambda _: move_for(cluster, arguments.seconds))
             for method in steady:
                 ratios.setdefault(method, []).append(moving[method] / steady[method])
-        for method, values in ratios.items():
-            listed = ", ".join(f"{value:.2f}" for value in values)
-            print(f"p99 of {method}, moving / steady: {listed}; median {statistics.median(values):.2f}")
+        print_ratios("moving", ratios)
 
 
 if __name__ == "__main__":

@@ -6,41 +6,26 @@
 #include <memory>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
-#include "core/base/clock.h"
 #include "core/base/histogram.h"
 #include "core/engine/committer.h"
 #include "core/engine/compactor.h"
 #include "core/engine/counted_stores.h"
 #include "core/engine/table_writes.h"
 #include "core/engine/writes.h"
+#include "tests/core/engine/ticking_clock.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
 namespace {
 
 using ::softlookup::testing::IsOk;
+using ::softlookup::testing::TickingClock;
 using ::testing::ElementsAre;
 
 // Rows of 40 blocks of a narrow store. A run has 16 blocks, so these are three runs.
 constexpr std::uint64_t kRestRows = 40 * 1024;
-
-// Goes on by `tick` whenever it is read, and notes for how long it is awaited, which takes no time.
-class TickingClock final : public Clock {
- public:
-  explicit TickingClock(absl::Duration tick) : tick_(tick) {}
-  absl::Time Now() const override { return now_ += tick_; }
-  void AwaitUntil(absl::Mutex&, const absl::Condition&, absl::Time deadline) const override {
-    waits.push_back(deadline - now_);
-  }
-  mutable std::vector<absl::Duration> waits;
-
- private:
-  const absl::Duration tick_;
-  mutable absl::Time now_ = absl::UnixEpoch();
-};
 
 // Returns for how long the compaction of a store of three runs of blocks rests, if a run takes
 // `run_time`.

@@ -279,8 +279,8 @@ TEST_F(EntryReplayTest, AnEntryThatDoesNotFollowIsRefusedAndChangesNothing) {
 
 TEST_F(EntryReplayTest, AStoreThatIsRestoredComesWithItsRows) {
   ASSERT_THAT(engine_->CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}), IsOk());
-  const std::vector<float> components = NormalFloats(3000, 1);
-  const MatrixView rows{components.data(), 3000, 1};
+  const std::vector<float> components = NormalFloats(50'000, 1);  // Their record is split.
+  const MatrixView rows{components.data(), 50'000, 1};
   ASSERT_THAT(AppendAndWait(*engine_, {.store = "s", .keys = rows, .values = rows}), IsOk());
   const std::string copy = directory_.path() + "/copy";
   ASSERT_THAT(engine_->CopyTo(copy), IsOk());

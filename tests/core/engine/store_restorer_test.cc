@@ -137,6 +137,7 @@ TEST_P(RestoreEachTypeTest, AStoreIsWhatItWasAndGoesOnAsItWould) {
            .labels = {{"of", "the store"}}}),
       IsOk());
   ASSERT_THAT(Append("s", 0, 2500, 1), IsOk());
+  ASSERT_THAT(Append("s", 20'000, 9000, 5), IsOk());  // Their record is split.
   ASSERT_THAT(Append("s", 2500, 1500, 7), IsOk());
   // Without ids or labels, and of no writer.
   const std::vector<float> plain = NormalFloats(30 * kDim, 9);

@@ -318,12 +318,13 @@ class Client {
 
   // Brings the store `store` of the server's backup `backup` into the server, and returns it as it
   // is there, without the elements of its matrices. It gets the name `name`, or, if that is empty,
-  // the name that it had. The call takes as long as reading the backup and writing the store, so
-  // the deadline must allow for that. If the deadline passes, nothing of the store stays. Sent
-  // once: if the answer is lost, GetStore() tells whether the store is there. NotFound if there is
-  // no such backup, or no such store in it. AlreadyExists if the server has a store of the new
-  // name. DataLoss if the backup is damaged. ResourceExhausted with the reason RESTORE_IN_PROGRESS
-  // while the server restores a store.
+  // the name that it had. The call reads the whole backup and writes the store, which takes several
+  // times as long while the server has other calls (docs/operating.md), so the deadline must allow
+  // for that. If the deadline passes, nothing of the store stays. Sent once: if the answer is lost,
+  // GetStore() tells whether the store is there. NotFound if there is no such backup, or no such
+  // store in it. AlreadyExists if the server has a store of the new name. DataLoss if the backup is
+  // damaged. ResourceExhausted with the reason RESTORE_IN_PROGRESS while the server restores a
+  // store.
   absl::StatusOr<v1::Store> RestoreStore(std::string_view backup, std::string_view store,
                                          std::string_view name = {}, const CallOptions& call = {});
   // The same with all that a request can say, such as that the store keeps its ranges.

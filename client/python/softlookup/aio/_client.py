@@ -168,7 +168,9 @@ class Client:
     ) -> Store:
         """Brings a store of a backup into the server, under its name or another one.
 
-        With keep_ranges, it has the ranges of rows that it had (docs/cluster.md).
+        With keep_ranges, it has the ranges of rows that it had (docs/cluster.md). The server reads
+        the whole backup and writes the store, and makes way for other calls meanwhile: give a
+        deadline that allows for that. If it passes, nothing of the store stays.
         """
         info = await self._connection.run(
             stores.restore(backup, store, name, keep_ranges, deadline)
