@@ -9,7 +9,7 @@ absl::Duration CopyPace::RestAfterWrite(absl::Time begin, absl::Time end) {
   const std::uint64_t others = calls_() - ++writes_;
   if (others != std::exchange(other_calls_, others)) last_call_ = end;
   is_busy_ = end - last_call_ < kBusyTime;
-  return is_busy_ ? std::min(5 * (end - begin), kRestMax) : absl::ZeroDuration();
+  return is_busy_ ? std::min(kRestPerWrite * (end - begin), kRestMax) : absl::ZeroDuration();
 }
 
 }  // namespace softlookup

@@ -9,8 +9,8 @@
 namespace softlookup {
 
 // Sets the pace of a copy of many writes. While the engine has other calls, the writes are small,
-// and after each of them the copy rests five times as long as it has written: these calls then have
-// the log, the disk and the cores for most of the time. Not thread-safe.
+// and after each of them the copy rests several times as long as it has written: these calls then
+// have the log, the disk and the cores for most of the time. Not thread-safe.
 class CopyPace {
  public:
   // `calls` returns how many lookups and writes the engine has had, those of the copy included. It
@@ -29,6 +29,8 @@ class CopyPace {
   static constexpr std::int64_t kBytesIfBusy = std::int64_t{256} << 10;
   static constexpr std::int64_t kBytesIfAlone = std::int64_t{4} << 20;
 
+  // How many times as long as a write the rest after it takes, if others are expected.
+  static constexpr int kRestPerWrite = 5;
   // The longest rest. A write that took long has mostly waited for the disk, and the copy must come
   // to an end.
   static constexpr absl::Duration kRestMax = absl::Milliseconds(500);
@@ -37,8 +39,8 @@ class CopyPace {
 
  private:
   const absl::FunctionRef<std::uint64_t()> calls_;
-  std::uint64_t writes_ = 0;       // Those of the copy.
-  std::uint64_t other_calls_ = 0;  // Those of others, when RestAfterWrite() last looked.
+  std::uint64_t writes_ = 0;   // Those of the copy.
+  std::uint64_t other_calls_;  // Those of others, when RestAfterWrite() last looked.
   absl::Time last_call_ = absl::InfinitePast();  // When it last saw that others had come.
   bool is_busy_ = true;  // Other calls come. Not known before the first write.
 };

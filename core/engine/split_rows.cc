@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "core/base/check.h"
 #include "core/base/status_macros.h"

@@ -46,7 +46,7 @@ void LeaseKeeper::OnKept(std::int64_t lease, absl::Time sent,
     next_request_ = absl::InfinitePast();  // Ask for another one at once.
     return;
   }
-  // Who has heard that it ended has given up what it put in etcd. That must not live on.
+  // lease() has said that it ended, so its keys in etcd may have been given up. They must end.
   if (clock_.Now() >= alive_until_) return Revoke();
   alive_until_ = std::max(alive_until_, sent + ttl_);
 }

@@ -88,8 +88,8 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundE
   options.compression = rocksdb::kNoCompression;  // Float32 components hardly shrink.
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
-  // Tables go to the disk while they are written, a little at a time. A sync of the write-ahead log
-  // would have to wait for a burst of tens of MiB.
+  // Tables go to the disk while they are written, a little at a time. Otherwise a sync of the
+  // write-ahead log would wait for a burst of tens of MiB.
   options.bytes_per_sync = std::uint64_t{1} << 20;
   options.strict_bytes_per_sync = true;
   options.skip_stats_update_on_db_open = true;  // The statistics would be read from every table.

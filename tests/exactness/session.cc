@@ -9,7 +9,7 @@ namespace softlookup::exactness {
 namespace {
 
 constexpr std::size_t kStoresMax = 6;
-// Run() appends no rows to a store that has so many. LookUpBesideWrite() does not look at this.
+// Run() appends rows only to a store that has fewer. LookUpBesideWrite() appends to any.
 constexpr std::int64_t kRowsMax = 12'000;
 // The same where stores are cut.
 constexpr std::int64_t kCutRowsMax = 70'000;

@@ -8,50 +8,28 @@ of this size. Fills one, in ranges over three nodes, and backs it up. Then measu
 `restoring` while the backup comes back under another name, with its ranges, and for a second after. Takes eight minutes.
 Needs Debian's etcd-server.
 """
-import argparse
-import contextlib
-import pathlib
-import signal
-import sys
-import tempfile
-
-import moving_ranges as moving
+import ranged_cluster
 
 COPY = "bench/copy"
 
 
 def restore(cluster, load):
-    cluster.tool("backup", "restore-store", "all", moving.STORE, "--as", COPY, "--keep-ranges")
-    moving.let_run(load, 1)
+    cluster.tool("backup", "restore-store", "all", ranged_cluster.STORE, "--as", COPY, "--keep-ranges")
+    ranged_cluster.let_run(load, 1)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("binaries", metavar="BIN", type=pathlib.Path)
+    parser = ranged_cluster.parser_of(__doc__.splitlines()[0], rounds=5)
     parser.add_argument("--megabytes", type=int, default=220, help="of the store (default: 220)")
-    parser.add_argument("--rate", type=float, default=20, help="calls a second (default: 20)")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=30, help="of a steady measurement (default: 30)")
     arguments = parser.parse_args()
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     size = arguments.megabytes * 1_000_000
-    with contextlib.ExitStack() as stack:
-        work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        cluster = moving.Cluster(arguments.binaries, 3 * size, work, stack)
-        moving.fill(cluster, size // moving.ROW_BYTES)
+    with ranged_cluster.started(arguments.binaries, 3 * size) as cluster:
+        ranged_cluster.fill(cluster, size // ranged_cluster.ROW_BYTES)
         cluster.add("n3")
-        cluster.tool("cluster", "rebalance", moving.STORE)
+        cluster.tool("cluster", "rebalance", ranged_cluster.STORE)
         cluster.tool("backup", "create", "all")
-        ratios = {}
-        for _ in range(arguments.rounds):
-            steady = moving.measure(cluster, "steady", arguments.rate,
-                                    lambda load: moving.let_run(load, arguments.seconds))
-            restoring = moving.measure(cluster, "restoring", arguments.rate, lambda load: restore(cluster, load))
-            cluster.tool("store", "delete", COPY)
-            for method in steady:
-                ratios.setdefault(method, []).append(restoring[method] / steady[method])
-        moving.print_ratios("restoring", ratios)
+        ranged_cluster.compare(cluster, arguments, "restoring", lambda load: restore(cluster, load),
+                               after=lambda: cluster.tool("store", "delete", COPY))
 
 
 if __name__ == "__main__":
