@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/simulated_etcd.h"
+#include "tests/core/replication/simulated_process.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
@@ -20,7 +21,7 @@ class FoundingTest : public ::testing::Test {
  protected:
   // Starts a node on its directory, and returns what becomes of it.
   absl::Status Found(const Founding::Node& node) {
-    testing::SimulatedEtcdClient client(etcd_, loop_);
+    testing::SimulatedEtcdClient client(etcd_, process_);
     Founding founding(keys_, client, make_nonce_);
     std::optional<absl::Status> outcome;
     founding.Start(node, [&](absl::Status status) { outcome = std::move(status); });
@@ -41,6 +42,7 @@ class FoundingTest : public ::testing::Test {
   const CommitPoint at_fifth_{
       .epoch = 2, .sequence = 5, .digest = DigestOf("", 1, "five entries"), .nonce = "p"};
   testing::EventLoop loop_{1};
+  testing::SimulatedProcess process_{loop_};
   testing::SimulatedEtcd etcd_{loop_, [] {}};
   int nonces_ = 0;
   MakeNonce make_nonce_ = [this] { return absl::StrCat("nonce", ++nonces_); };

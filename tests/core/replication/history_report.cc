@@ -1,9 +1,14 @@
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "tests/core/replication/simulation.h"
 
 namespace softlookup::testing {
+
+void HistoryReport::AddViolation(std::string what) {
+  if (violations.size() < 10) violations.push_back(std::move(what));
+}
 
 void HistoryReport::Add(const HistoryReport& other) {
   violations.insert(violations.end(), other.violations.begin(), other.violations.end());
@@ -13,6 +18,7 @@ void HistoryReport::Add(const HistoryReport& other) {
   refused += other.refused;
   elections += other.elections;
   crashes += other.crashes;
+  stops += other.stops;
   config_changes += other.config_changes;
   seeded += other.seeded;
 }
@@ -20,8 +26,8 @@ void HistoryReport::Add(const HistoryReport& other) {
 std::ostream& operator<<(std::ostream& out, const HistoryReport& report) {
   out << report.proposed << " proposed, " << report.acknowledged << " acknowledged, "
       << report.unknown << " unknown, " << report.refused << " refused, " << report.elections
-      << " elections, " << report.crashes << " crashes, " << report.seeded << " seeded, "
-      << report.config_changes << " configurations";
+      << " elections, " << report.crashes << " crashes, " << report.stops << " stops, "
+      << report.seeded << " seeded, " << report.config_changes << " configurations";
   for (const std::string& violation : report.violations) out << "\nviolation: " << violation;
   return out;
 }

@@ -93,36 +93,50 @@ void SimulatedEtcd::EndOldLeases() {
 template <typename Result>
 void SimulatedEtcdClient::Call(absl::AnyInvocable<absl::StatusOr<Result>()> act,
                                Callback<Result> done) {
-  const EtcdFaults& faults = etcd_.faults;
-  const auto answer = [alive = std::weak_ptr(alive_)](absl::StatusOr<Result> result,
-                                                      Callback<Result>& to) {
-    if (!alive.expired()) to(std::move(result));
-  };
-  const absl::Duration timeout = loop_.Between(absl::Seconds(0.5), absl::Seconds(2));
-  const auto fail = [&](Callback<Result> to) {
-    loop_.After(timeout, [answer, to = std::move(to)]() mutable { answer(NoAnswer(), to); });
-  };
-  if (etcd_.is_away || loop_.Happens(faults.lost_request)) return fail(std::move(done));
-  // Also after the client is gone: the request is on its way.
-  absl::Duration delay = loop_.Between(absl::Milliseconds(1), absl::Milliseconds(20));
-  if (loop_.Happens(faults.late)) {
-    delay = timeout + loop_.Between(absl::ZeroDuration(), absl::Seconds(15));
-    fail(std::move(done));
-    done = [](const absl::StatusOr<Result>&) {};
-  } else if (loop_.Happens(faults.lost_answer)) {
-    fail(std::move(done));
-    done = [](const absl::StatusOr<Result>&) {};
-  } else if (faults.slow > 0 && loop_.Happens(faults.slow)) {
-    delay = loop_.Between(absl::ZeroDuration(), timeout - absl::Milliseconds(20));
-  }
-  loop_.After(delay, [this_loop = &loop_, answer, act = std::move(act),
-                      done = std::move(done)]() mutable {
-    absl::StatusOr<Result> result = act();
-    const absl::Duration back = this_loop->Between(absl::Milliseconds(1), absl::Milliseconds(20));
-    this_loop->After(back, [answer, result = std::move(result), done = std::move(done)]() mutable {
-      answer(std::move(result), done);
-    });
+  process_.Send([this, alive = std::weak_ptr(alive_), act = std::move(act),
+                 done = std::move(done)]() mutable {
+    if (!alive.expired()) OnSent<Result>(std::move(act), std::move(done));
   });
+}
+
+template <typename Result>
+void SimulatedEtcdClient::OnSent(absl::AnyInvocable<absl::StatusOr<Result>()> act,
+                                 Callback<Result> done) {
+  EventLoop& loop = etcd_.loop_;
+  const EtcdFaults& faults = etcd_.faults;
+  const auto answer = [this, alive = std::weak_ptr(alive_)](absl::StatusOr<Result> result,
+                                                            Callback<Result> to) {
+    if (alive.expired()) return;
+    process_.Receive([alive, result = std::move(result), to = std::move(to)]() mutable {
+      if (!alive.expired()) to(std::move(result));
+    });
+  };
+  const absl::Duration timeout = loop.Between(absl::Seconds(0.5), absl::Seconds(2));
+  const auto fail = [&](Callback<Result> to) {
+    loop.After(timeout,
+               [answer, to = std::move(to)]() mutable { answer(NoAnswer(), std::move(to)); });
+  };
+  if (etcd_.is_away || loop.Happens(faults.lost_request)) return fail(std::move(done));
+  // Also after the client is gone: the request is on its way.
+  absl::Duration delay = loop.Between(absl::Milliseconds(1), absl::Milliseconds(20));
+  absl::Duration back = loop.Between(absl::Milliseconds(1), absl::Milliseconds(20));
+  if (loop.Happens(faults.late)) {
+    delay = timeout + loop.Between(absl::ZeroDuration(), absl::Seconds(15));
+    fail(std::move(done));
+    done = [](const absl::StatusOr<Result>&) {};
+  } else if (loop.Happens(faults.lost_answer)) {
+    fail(std::move(done));
+    done = [](const absl::StatusOr<Result>&) {};
+  } else if (faults.slow > 0 && loop.Happens(faults.slow)) {
+    (loop.Happens(0.5) ? delay : back) =
+        loop.Between(absl::ZeroDuration(), timeout - absl::Milliseconds(20));
+  }
+  loop.After(delay,
+             [loop = &loop, back, answer, act = std::move(act), done = std::move(done)]() mutable {
+               loop->After(back, [answer, result = act(), done = std::move(done)]() mutable {
+                 answer(std::move(result), std::move(done));
+               });
+             });
 }
 
 void SimulatedEtcdClient::Run(EtcdTxn txn, Callback<EtcdTxnResult> done) {

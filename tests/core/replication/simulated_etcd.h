@@ -10,6 +10,7 @@
 
 #include "softlookup/etcd.h"
 #include "tests/core/replication/event_loop.h"
+#include "tests/core/replication/simulated_process.h"
 
 namespace softlookup::testing {
 
@@ -18,7 +19,7 @@ struct EtcdFaults {
   double lost_request = 0;     // Nothing is done, and the caller gets an error.
   double lost_answer = 0;      // It is done, and the caller gets an error.
   double late = 0;             // The caller gets an error, and then it is done.
-  double slow = 0;             // It is done late, but the caller gets the answer in time.
+  double slow = 0;             // It is done late, or the answer takes long, but comes in time.
   double old_read = 0;         // A call that only reads shows what was true before.
   double early_lease_end = 0;  // Of each keep-alive: the lease ends though it was kept alive.
   double dead_kept_alive = 0;  // A lease that has ended is called alive.
@@ -69,10 +70,12 @@ class SimulatedEtcd {
   std::int64_t last_lease_ = 0;
 };
 
-// The etcd that one process of a node uses. Its callbacks stop when it is destroyed.
+// The etcd that one process uses. Its callbacks stop when it is destroyed. The process must outlive
+// it.
 class SimulatedEtcdClient final : public Etcd {
  public:
-  SimulatedEtcdClient(SimulatedEtcd& etcd, EventLoop& loop) : etcd_(etcd), loop_(loop) {}
+  SimulatedEtcdClient(SimulatedEtcd& etcd, SimulatedProcess& process)
+      : etcd_(etcd), process_(process) {}
 
   void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override;
   void List(std::string begin, std::string end, Callback<std::vector<EtcdKeyValue>> done) override;
@@ -84,9 +87,12 @@ class SimulatedEtcdClient final : public Etcd {
   // Has `act` done now, late or never, and passes its result or an error to `done`.
   template <typename Result>
   void Call(absl::AnyInvocable<absl::StatusOr<Result>()> act, Callback<Result> done);
+  // What comes of a call that has left the process.
+  template <typename Result>
+  void OnSent(absl::AnyInvocable<absl::StatusOr<Result>()> act, Callback<Result> done);
 
   SimulatedEtcd& etcd_;
-  EventLoop& loop_;
+  SimulatedProcess& process_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

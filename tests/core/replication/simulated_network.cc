@@ -27,12 +27,19 @@ void SimulatedPeers::Fetch(const std::string& node, std::uint64_t sequence,
 template <typename Result>
 void SimulatedPeers::Call(const std::string& name, absl::AnyInvocable<Result(Replica&)> act,
                           absl::AnyInvocable<void(Result)> done, int times) {
-  const int to = name[0] - 'a';
+  const std::shared_ptr<Request<Result>> request(new Request<Result>{
+      .act = std::move(act), .done = std::move(done), .alive = alive_, .asker = &process_});
+  process_.Send([this, to = name[0] - 'a', request, times] {
+    if (!request->alive.expired()) OnSent(to, request, times);
+  });
+}
+
+template <typename Result>
+void SimulatedPeers::OnSent(int to, const std::shared_ptr<Request<Result>>& request, int times) {
   EventLoop& loop = network_.loop_;
-  const std::shared_ptr<Request<Result>> request(
-      new Request<Result>{.act = std::move(act), .done = std::move(done), .alive = alive_});
   const absl::Duration timeout = loop.Between(absl::Seconds(1), absl::Seconds(3));
-  loop.After(timeout, [request] { request->Answer(absl::UnavailableError("no answer")); });
+  loop.After(timeout,
+             [request] { Request<Result>::Answer(request, absl::UnavailableError("no answer")); });
   for (int i = 0; i < times; ++i) {
     if (network_.IsLost(node_, to)) continue;
     // Some messages take longer than their timeout.
@@ -40,15 +47,17 @@ void SimulatedPeers::Call(const std::string& name, absl::AnyInvocable<Result(Rep
     const absl::Duration delay =
         loop.Between(absl::Milliseconds(1), absl::Seconds(is_slow ? 20 : 0.05));
     loop.After(delay, [network = &network_, from = node_, to, request] {
-      Replica* const replica = network->replica_on_(to);
-      if (replica == nullptr) return;
-      Result result = request->act(*replica);
-      if (network->is_disturbed && network->cut_nodes.contains(from)) return;
-      if (network->Happens(0.03)) return;
-      const bool is_late = network->Happens(0.1);
-      network->loop_.After(
-          network->loop_.Between(absl::Milliseconds(1), absl::Seconds(is_late ? 3 : 0.05)),
-          [request, result = std::move(result)]() mutable { request->Answer(std::move(result)); });
+      network->deliver_(to, [network, from, request](Replica& replica) {
+        Result result = request->act(replica);
+        if (network->is_disturbed && network->cut_nodes.contains(from)) return;
+        if (network->Happens(0.03)) return;
+        const bool is_late = network->Happens(0.1);
+        network->loop_.After(
+            network->loop_.Between(absl::Milliseconds(1), absl::Seconds(is_late ? 3 : 0.05)),
+            [request, result = std::move(result)]() mutable {
+              Request<Result>::Answer(request, std::move(result));
+            });
+      });
     });
   }
 }

@@ -11,17 +11,17 @@
 #include "core/replication/replica.h"
 #include "softlookup/peers.h"
 #include "tests/core/replication/event_loop.h"
+#include "tests/core/replication/simulated_process.h"
 
 namespace softlookup::testing {
 
 // The network between the nodes of a group. Node 0 is called "a", and so on.
 class SimulatedNetwork {
  public:
-  // Returns the replica that runs on a node; null if none does.
-  using ReplicaOn = std::function<Replica*(int node)>;
+  // Has the replica that runs on a node do something, if one does.
+  using Deliver = std::function<void(int node, absl::AnyInvocable<void(Replica&)> work)>;
 
-  SimulatedNetwork(EventLoop& loop, ReplicaOn replica_on)
-      : loop_(loop), replica_on_(std::move(replica_on)) {}
+  SimulatedNetwork(EventLoop& loop, Deliver deliver) : loop_(loop), deliver_(std::move(deliver)) {}
 
   bool is_disturbed = true;  // Whether messages are lost, doubled, late and spoiled.
   std::set<int> cut_nodes;   // Those that do not reach the others.
@@ -39,13 +39,15 @@ class SimulatedNetwork {
   }
 
   EventLoop& loop_;
-  const ReplicaOn replica_on_;
+  const Deliver deliver_;
 };
 
-// What one process of a node uses of the network. Its callbacks stop when it is destroyed.
+// What one process of a node uses of the network. Its callbacks stop when it is destroyed. The
+// process must outlive it.
 class SimulatedPeers final : public Peers {
  public:
-  SimulatedPeers(SimulatedNetwork& network, int node) : network_(network), node_(node) {}
+  SimulatedPeers(SimulatedNetwork& network, SimulatedProcess& process, int node)
+      : network_(network), process_(process), node_(node) {}
 
   void Stage(const std::string& node, const Entry& entry,
              absl::AnyInvocable<void(absl::Status)> done) override;
@@ -58,9 +60,14 @@ class SimulatedPeers final : public Peers {
     absl::AnyInvocable<Result(Replica&)> act;
     absl::AnyInvocable<void(Result)> done;  // Null after the first answer.
     std::weak_ptr<bool> alive;              // Expired: nobody waits for an answer.
+    SimulatedProcess* asker;                // Not to be used then.
 
-    void Answer(Result result) {
-      if (!alive.expired() && done != nullptr) std::exchange(done, nullptr)(std::move(result));
+    static void Answer(const std::shared_ptr<Request>& request, Result result) {
+      if (request->alive.expired()) return;
+      request->asker->Receive([request, result = std::move(result)]() mutable {
+        if (request->alive.expired() || request->done == nullptr) return;
+        std::exchange(request->done, nullptr)(std::move(result));
+      });
     }
   };
 
@@ -68,8 +75,12 @@ class SimulatedPeers final : public Peers {
   template <typename Result>
   void Call(const std::string& name, absl::AnyInvocable<Result(Replica&)> act,
             absl::AnyInvocable<void(Result)> done, int times);
+  // What comes of a request that has left the process.
+  template <typename Result>
+  void OnSent(int to, const std::shared_ptr<Request<Result>>& request, int times);
 
   SimulatedNetwork& network_;
+  SimulatedProcess& process_;
   const int node_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -16,8 +16,10 @@
 #include "core/replication/replica.h"
 #include "tests/core/replication/course.h"
 #include "tests/core/replication/event_loop.h"
+#include "tests/core/replication/proposal_ledger.h"
 #include "tests/core/replication/simulated_etcd.h"
 #include "tests/core/replication/simulated_network.h"
+#include "tests/core/replication/simulated_process.h"
 #include "tests/core/replication/simulated_store.h"
 
 namespace softlookup::testing {
@@ -41,31 +43,27 @@ class World {
  private:
   // A process of a node. It is gone after a crash.
   struct Process {
+    std::unique_ptr<SimulatedProcess> process;
     std::unique_ptr<SimulatedEtcdClient> etcd;
     std::unique_ptr<SimulatedPeers> peers;
     std::unique_ptr<Replica> replica;
   };
 
-  // How a client knows a proposal.
-  struct Proposal {
-    enum class Outcome { kNone, kAcknowledged, kUnknown, kRefused } outcome = Outcome::kNone;
-    int node = 0;         // Which was asked,
-    int incarnation = 0;  // in this process of its.
-  };
-
-  void Violation(std::string what) {
-    if (report_.violations.size() < 10) report_.violations.push_back(std::move(what));
-  }
+  void Violation(std::string what) { report_.AddViolation(std::move(what)); }
   void Start(int node);
   // Where the process of a node listens, which no other process does.
   std::string Address(int node) const;
   void Crash(int node);
   void CrashForAWhile(int node);
+  // Has the replica of a node do something once its process does not stand still. Drops it if none
+  // runs.
+  void Deliver(int node, absl::AnyInvocable<void(Replica&)> work);
+  void StandStill(int node, int readings, absl::Duration time);
   void TickEach(int node, int incarnation);
+  void Tick(int node, Replica& replica);
   void ProposeOften();
   void Propose(int node);
-  // Whether a process has a proposal that it may still commit.
-  bool HasOpenProposal() const;
+  void Read(int node);
   void DisturbOften();
   void ChangeConfigOften();
   // Makes all nodes but one the replicas.
@@ -73,6 +71,8 @@ class World {
   // Has the primary add or remove a replica.
   void AskForAChange(Replica& primary);
   void OnEtcdChange();
+  // Disturbs a new primary, sometimes before it has etcd's answer.
+  void DisturbElected(int node);
   // Whether enough replicas of the configuration keep each entry that is named.
   void CheckCopies();
   // A replica that loses an applied entry in a power cut needs its slot to apply it again. So
@@ -81,7 +81,6 @@ class World {
   void OnApply(int node, const Entry& entry);
   // Sometimes has readers of a follower wait for the entry that it has applied.
   void ShowLater(int node);
-  void OnOutcome(const std::string& bytes, const absl::Status& status);
   void Heal();
   // Whether one replica leads, all have all entries, and the others can reach them.
   bool IsWhole() const;
@@ -95,15 +94,17 @@ class World {
   std::array<std::unique_ptr<SimulatedStore>, kNodes> stores_;
   std::array<Process, kNodes> processes_;
   std::array<int, kNodes> incarnations_{};
-  SimulatedNetwork network_{loop_, [this](int node) { return processes_[node].replica.get(); }};
+  SimulatedNetwork network_{loop_, [this](int node, absl::AnyInvocable<void(Replica&)> work) {
+                              Deliver(node, std::move(work));
+                            }};
   bool disturbed_ = true;
   bool is_quiet_ = false;
   std::uint64_t nonces_ = 0;
   std::vector<Slot> named_;   // All entries that etcd has named, from sequence 1.
   std::string commit_point_;  // As etcd has it.
   std::uint64_t epoch_ = 0;
-  std::map<EntryDigest, std::string> bytes_of_;  // Of staged entries.
-  std::map<std::string, Proposal> proposals_;    // By their bytes.
+  ProposalLedger ledger_{report_};
+  SimulatedProcess change_process_{loop_};
   std::unique_ptr<SimulatedEtcdClient> change_etcd_;
   std::unique_ptr<ConfigChange> change_;  // The last one.
 };
@@ -136,8 +137,10 @@ HistoryReport World::Run() {
   loop_.RunUntil(loop_.Now() + course_.healed);
   is_quiet_ = true;
   const absl::Time decided = loop_.Now() + kDecidedTime;
-  while (HasOpenProposal() && loop_.Now() < decided) loop_.RunUntil(loop_.Now() + absl::Seconds(1));
-  if (HasOpenProposal()) Violation("a proposal is not decided after all was healed");
+  while (ledger_.HasOpenProposal(incarnations_) && loop_.Now() < decided)
+    loop_.RunUntil(loop_.Now() + absl::Seconds(1));
+  if (ledger_.HasOpenProposal(incarnations_))
+    Violation("a proposal is not decided after all was healed");
   const absl::Time end = loop_.Now() + kQuietTime;
   while ((course_.is_long || !IsWhole()) && loop_.Now() < end) {
     loop_.RunUntil(loop_.Now() + absl::Seconds(1));
@@ -149,13 +152,14 @@ HistoryReport World::Run() {
 
 void World::Start(int node) {
   Process& process = processes_[node];
-  process.etcd = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
-  process.peers = std::make_unique<SimulatedPeers>(network_, node);
+  process.process = std::make_unique<SimulatedProcess>(loop_);
+  process.etcd = std::make_unique<SimulatedEtcdClient>(etcd_, *process.process);
+  process.peers = std::make_unique<SimulatedPeers>(network_, *process.process, node);
   stores_[node]->set_ready(true);
   ++incarnations_[node];
   process.replica = std::make_unique<Replica>(
       ReplicaOptions{.node = NodeName(node), .keys = keys_, .address = Address(node)},
-      *process.etcd, *process.peers, *stores_[node], loop_,
+      *process.etcd, *process.peers, *stores_[node], *process.process,
       [this] { return absl::StrCat(++nonces_); });
   TickEach(node, incarnations_[node]);
 }
@@ -178,9 +182,25 @@ void World::CrashForAWhile(int node) {
   });
 }
 
+void World::Deliver(int node, absl::AnyInvocable<void(Replica&)> work) {
+  const Process& process = processes_[node];
+  if (process.replica == nullptr) return;
+  process.process->Receive(
+      [replica = process.replica.get(), work = std::move(work)]() mutable { work(*replica); });
+}
+
+void World::StandStill(int node, int readings, absl::Duration time) {
+  if (processes_[node].replica == nullptr) return;
+  ++report_.stops;
+  processes_[node].process->StandStill(readings, time);
+}
+
 void World::TickEach(int node, int incarnation) {
-  if (processes_[node].replica == nullptr || incarnations_[node] != incarnation) return;
-  Replica& replica = *processes_[node].replica;
+  if (incarnations_[node] != incarnation) return;
+  Deliver(node, [=, this](Replica& replica) { Tick(node, replica); });
+}
+
+void World::Tick(int node, Replica& replica) {
   replica.Tick();
   if (!replica.may_serve()) {  // It is seeded anew.
     ++report_.seeded;
@@ -195,7 +215,8 @@ void World::TickEach(int node, int incarnation) {
     stores_[node]->SeedFrom(*stores_[best]);
     return Start(node);
   }
-  loop_.After(absl::Milliseconds(100), [=, this] { TickEach(node, incarnation); });
+  loop_.After(absl::Milliseconds(100),
+              [=, this, incarnation = incarnations_[node]] { TickEach(node, incarnation); });
 }
 
 void World::ProposeOften() {
@@ -207,37 +228,34 @@ void World::ProposeOften() {
     std::int64_t entries = loop_.Happens(0.7) ? 1 : 0;
     if (loop_.Happens(0.02)) entries = static_cast<std::int64_t>(4 * course_.slots);
     for (; entries > 0 && replica->is_primary(); --entries) Propose(node);
-    if (loop_.Happens(0.1)) {
-      replica->Await([this, node, committed = named_.size()](const absl::Status& status) {
-        if (status.ok() && stores_[node]->applied().sequence < committed) {
-          Violation(absl::StrCat("a read on ", node, " misses what was committed before it"));
-        }
-      });
-    }
+    if (loop_.Happens(0.1)) Read(node);
   }
   loop_.After(loop_.Between(absl::Milliseconds(20), absl::Seconds(1.5)),
               [this] { ProposeOften(); });
 }
 
 void World::Propose(int node) {
-  const std::string bytes = absl::StrCat("entry ", ++report_.proposed);
-  proposals_[bytes] = {.node = node, .incarnation = incarnations_[node]};
-  processes_[node].replica->Propose(
-      bytes, [this, bytes](const absl::Status& status) { OnOutcome(bytes, status); });
+  const std::string bytes = ledger_.Propose(node, incarnations_[node]);
+  Deliver(node, [this, bytes](Replica& replica) {
+    replica.Propose(
+        bytes, [this, bytes](const absl::Status& status) { ledger_.OnOutcome(bytes, status); });
+  });
 }
 
-bool World::HasOpenProposal() const {
-  return std::ranges::any_of(proposals_, [this](const auto& named) {
-    const Proposal& proposal = named.second;
-    return proposal.outcome == Proposal::Outcome::kNone &&
-           proposal.incarnation == incarnations_[proposal.node];
+void World::Read(int node) {
+  Deliver(node, [this, node, committed = named_.size()](Replica& replica) {
+    replica.Await([=, this](const absl::Status& status) {
+      if (status.ok() && stores_[node]->applied().sequence < committed) {
+        Violation(absl::StrCat("a read on ", node, " misses what was committed before it"));
+      }
+    });
   });
 }
 
 void World::DisturbOften() {
   if (!disturbed_) return;
   const int node = static_cast<int>(loop_.Below(kNodes));
-  switch (loop_.Below(7)) {
+  switch (loop_.Below(8)) {
     case 0:
       CrashForAWhile(node);
       break;
@@ -257,7 +275,11 @@ void World::DisturbOften() {
                   [this] { etcd_.is_away = false; });
       break;
     case 4:
-      if (processes_[node].replica != nullptr) processes_[node].replica->Resign("told to");
+      Deliver(node, [](Replica& replica) { replica.Resign("told to"); });
+      break;
+    case 5:
+      StandStill(node, static_cast<int>(loop_.Below(40)),
+                 loop_.Between(absl::Milliseconds(100), absl::Seconds(15)));
       break;
     default:
       break;
@@ -269,9 +291,10 @@ void World::DisturbOften() {
 void World::ChangeConfigOften() {
   if (!disturbed_) return;
   if (loop_.Happens(0.5)) {
-    for (const Process& process : processes_) {
-      if (process.replica != nullptr && process.replica->is_primary())
-        AskForAChange(*process.replica);
+    for (int node = 0; node < kNodes; ++node) {
+      Deliver(node, [this](Replica& replica) {
+        if (replica.is_primary()) AskForAChange(replica);
+      });
     }
   } else {
     LeaveOut(static_cast<int>(loop_.Below(kNodes)));
@@ -286,7 +309,7 @@ void World::LeaveOut(int left_out) {
     if (node != left_out) replicas.push_back(NodeName(node));
   }
   // A change that is not over is left alone: its transaction may still be made.
-  change_etcd_ = std::make_unique<SimulatedEtcdClient>(etcd_, loop_);
+  change_etcd_ = std::make_unique<SimulatedEtcdClient>(etcd_, change_process_);
   change_ = std::make_unique<ConfigChange>(keys_, *change_etcd_);
   change_->Start(
       [replicas](const GroupConfig&) {
@@ -321,11 +344,7 @@ void World::OnEtcdChange() {
   if (point->epoch > epoch_) {
     ++report_.elections;
     const auto primary = ParsePrimary(etcd_.Value(keys_.primary()).value_or(""));
-    // Sometimes the new primary is left out before it has its answer.
-    if (disturbed_ && primary.ok() && loop_.Happens(0.1)) {
-      loop_.After(loop_.Between(absl::Milliseconds(1), absl::Seconds(1)),
-                  [this, node = primary->node[0] - 'a'] { LeaveOut(node); });
-    }
+    if (disturbed_ && primary.ok()) DisturbElected(primary->node[0] - 'a');
   }
   epoch_ = point->epoch;
   if (point->sequence == named_.size()) return CheckCopies();
@@ -349,6 +368,20 @@ void World::OnEtcdChange() {
     Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
   }
   CheckOverwritten(*config);
+}
+
+void World::DisturbElected(int node) {
+  if (loop_.Happens(0.1)) {
+    loop_.After(loop_.Between(absl::Milliseconds(1), absl::Seconds(1)),
+                [=, this] { LeaveOut(node); });
+  }
+  if (loop_.Happens(0.2)) {
+    // About as long as a lease lives.
+    StandStill(node, static_cast<int>(loop_.Below(6)),
+               loop_.Between(absl::Seconds(3), absl::Seconds(8)));
+    // Sometimes no crash mends what comes of it. Messages still get lost and late.
+    if (loop_.Happens(0.3)) disturbed_ = false;
+  }
 }
 
 void World::CheckCopies() {
@@ -387,7 +420,7 @@ void World::OnApply(int node, const Entry& entry) {
   }
   if (DigestOf(entry.previous, entry.epoch, entry.bytes) != entry.digest)
     Violation("bytes of another digest");
-  bytes_of_[entry.digest] = entry.bytes;
+  ledger_.OnApply(entry);
   if (!processes_[node].replica->is_primary()) ShowLater(node);
 }
 
@@ -402,23 +435,8 @@ void World::ShowLater(int node) {
               [=, this, incarnation = incarnations_[node]] {
                 if (incarnation != incarnations_[node]) return;
                 stores_[node]->set_ready(true);
-                if (processes_[node].replica != nullptr) processes_[node].replica->Resume();
+                Deliver(node, [](Replica& replica) { replica.Resume(); });
               });
-}
-
-void World::OnOutcome(const std::string& bytes, const absl::Status& status) {
-  Proposal& proposal = proposals_.at(bytes);
-  if (proposal.outcome != Proposal::Outcome::kNone) Violation("two outcomes of one proposal");
-  if (status.ok()) {
-    ++report_.acknowledged;
-    proposal.outcome = Proposal::Outcome::kAcknowledged;
-  } else if (HasUnknownOutcome(status)) {
-    ++report_.unknown;
-    proposal.outcome = Proposal::Outcome::kUnknown;
-  } else {
-    ++report_.refused;
-    proposal.outcome = Proposal::Outcome::kRefused;
-  }
 }
 
 void World::Heal() {
@@ -450,25 +468,7 @@ bool World::IsWhole() const {
 }
 
 void World::CheckEnd() {
-  std::map<std::string, int> times;  // How often each proposal is among the named entries.
-  for (const Slot& slot : named_) {
-    const auto found = bytes_of_.find(slot.digest);
-    if (found == bytes_of_.end()) {
-      Violation(absl::StrCat("nobody has applied entry ", slot.sequence));
-    } else {
-      ++times[found->second];
-    }
-  }
-  for (const auto& [bytes, proposal] : proposals_) {
-    const int count = times[bytes];
-    if (count > 1) Violation(absl::StrCat(bytes, " is there ", count, " times"));
-    if (proposal.outcome == Proposal::Outcome::kAcknowledged && count != 1) {
-      Violation(absl::StrCat(bytes, " was acknowledged and is lost"));
-    }
-    if (proposal.outcome == Proposal::Outcome::kRefused && count != 0) {
-      Violation(absl::StrCat(bytes, " was refused and is there"));
-    }
-  }
+  ledger_.CheckOutcomes(named_);
   if (IsWhole()) return;
   Violation(absl::StrCat("the group does not go on after all was healed; etcd has the primary ",
                          etcd_.Value(keys_.primary()).value_or("-"), " and the commit point ",

@@ -19,11 +19,14 @@ struct HistoryReport {
   std::int64_t refused = 0;
   std::int64_t elections = 0;  // Changes of the epoch.
   std::int64_t crashes = 0;
+  std::int64_t stops = 0;  // Of processes that stood still for a while.
   std::int64_t config_changes = 0;
   std::int64_t seeded = 0;  // Replicas that had a gap, and got the records of another.
   EntryDigest last_entry;   // Covers all entries, so two histories hardly have the same.
 
   bool operator==(const HistoryReport&) const = default;
+  // Adds a violation, unless there are many.
+  void AddViolation(std::string what);
   // Adds the numbers and violations of another history.
   void Add(const HistoryReport& other);
 };
@@ -33,8 +36,8 @@ std::ostream& operator<<(std::ostream& out, const HistoryReport& report);
 // minute or some of simulated time on this thread, and checks the invariants of
 // docs/decisions/0026. Messages are lost, doubled, late and reordered; etcd loses answers after it
 // has made a transaction, makes transactions late, is slow in some histories, ends leases early and
-// late, and gives old reads; replicas crash, lose what was not synced, and are cut off. The same
-// seed gives the same history.
+// late, and gives old reads; replicas crash, lose what was not synced, stand still, and are cut
+// off. The same seed gives the same history.
 HistoryReport RunHistory(std::uint64_t seed);
 
 }  // namespace softlookup::testing

@@ -28,6 +28,7 @@ class Mutant:
     path: pathlib.Path
     before: str
     after: str
+    seed: int | None = None  # Of the first history, if few show the defect.
 
 
 MUTANTS = [
@@ -95,6 +96,10 @@ MUTANTS = [
            'if (has_term_ && !proposer_.is_leading()) Resign("");', ""),
     Mutant("a node leaves the address of its earlier process in etcd", CORE / "replica.cc",
            "told != view.addresses.end() && told->second != options_.address", "false"),
+    Mutant("a lease that counted as ended comes back", CORE / "lease_keeper.cc",
+           "if (clock_.Now() >= alive_until_) return Revoke();", ""),
+    Mutant("a node trims what it has not synced, because the replicas have", CORE / "replica.cc",
+           "std::uint64_t kept_from = told_ + 1;", "std::uint64_t kept_from = ~std::uint64_t{0};", seed=1240470),
 ]
 
 
@@ -172,7 +177,7 @@ def main():
             build.compile_users(mutant.path)
             build.link()
             begin = cpu_seconds()
-            why = build.dies(arguments.seed, arguments.seconds)
+            why = build.dies(mutant.seed or arguments.seed, arguments.seconds)
             print(f"{'dies' if why else 'LIVES'} after {cpu_seconds() - begin:.1f} s: {mutant.name}: {why or ''}",
                   flush=True)
             if not why:

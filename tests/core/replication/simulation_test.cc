@@ -30,16 +30,8 @@ TEST(ReplicationSimulationTest, NoHistoryBreaksAnInvariant) {
   EXPECT_GT(sum.refused, 0);
   EXPECT_GT(sum.elections, count);
   EXPECT_GT(sum.crashes, count);
+  EXPECT_GT(sum.stops, count);
   EXPECT_GT(sum.config_changes, count / 2);
-}
-
-// Seeds whose histories have shown defects that few histories show. The decisions in
-// docs/decisions/0026-replicas-that-etcd-orders.md name them: what a node outside of the group may
-// trim.
-TEST(ReplicationSimulationTest, RareDefectsStayAway) {
-  for (const std::uint64_t seed : {300276165, 300403511, 300455794, 300503113, 300596214}) {
-    EXPECT_THAT(RunHistory(seed).violations, IsEmpty()) << "seed " << seed;
-  }
 }
 
 TEST(ReplicationSimulationTest, ASeedReplays) {

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/simulated_etcd.h"
+#include "tests/core/replication/simulated_process.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
@@ -37,7 +38,8 @@ class Group {
   Group(const std::string& name, testing::SimulatedEtcd& etcd, testing::EventLoop& loop,
         std::size_t tenants_max = TenantClaims::kTenantsMax)
       : name_(name),
-        client_(etcd, loop),
+        process_(loop),
+        client_(etcd, process_),
         loop_(loop),
         claims_(kKeys, name, client_, loop, tenants_max) {
     TickLater();
@@ -56,6 +58,7 @@ class Group {
   }
 
   const std::string name_;
+  testing::SimulatedProcess process_;
   testing::SimulatedEtcdClient client_;
   testing::EventLoop& loop_;
   TenantClaims claims_;

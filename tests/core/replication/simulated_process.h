@@ -1,0 +1,57 @@
+#ifndef SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_PROCESS_H_
+#define SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_PROCESS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "tests/core/replication/event_loop.h"
+
+namespace softlookup::testing {
+
+// The one thread of a process, and the clock that it reads. The thread stands still at times, as
+// one of a suspended process or of a stalled machine does: between two readings of the clock much
+// time passes, and what reached the process meanwhile comes at once afterwards, in any order.
+class SimulatedProcess final : public Clock {
+ public:
+  using Work = absl::AnyInvocable<void()>;
+
+  explicit SimulatedProcess(EventLoop& loop) : loop_(loop) {}
+
+  absl::Time Now() const override;
+  // Nothing waits in a simulation.
+  void AwaitUntil(absl::Mutex&, const absl::Condition&, absl::Time) const override {}
+
+  // Has the thread stand still for `time` from the reading of the clock on that comes after so many
+  // others.
+  void StandStill(int readings, absl::Duration time);
+
+  // Does what reaches the process from outside, as soon as the thread goes on.
+  void Receive(Work work);
+  // Does what leaves the process, as soon as the thread goes on. The rest of what the thread was
+  // doing as it stopped is done at once, but nobody outside may see it earlier.
+  void Send(Work work);
+
+ private:
+  bool IsStill() const { return loop_.Now() < goes_on_; }
+  // Adds work that waits for the thread.
+  void Keep(std::vector<Work>& works, Work work);
+  void GoOnLater();
+  void GoOn();
+
+  EventLoop& loop_;
+  // Reading the clock stops the thread, so Now() changes these two.
+  mutable int readings_left_ = -1;                     // Until it stops. Negative: it does not.
+  mutable absl::Time goes_on_ = absl::InfinitePast();  // After it has stopped.
+  absl::Duration still_time_;
+  std::vector<Work> sent_;  // These two since the thread stands still.
+  std::vector<Work> received_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace softlookup::testing
+
+#endif  // SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_PROCESS_H_
