@@ -1,5 +1,7 @@
 #include "tests/core/replication/simulated_network.h"
 
+#include "tests/core/replication/node_name.h"
+
 namespace softlookup::testing {
 
 void SimulatedPeers::Stage(const std::string& node, const Entry& entry,
@@ -29,7 +31,7 @@ void SimulatedPeers::Call(const std::string& name, absl::AnyInvocable<Result(Rep
                           absl::AnyInvocable<void(Result)> done, int times) {
   const std::shared_ptr<Request<Result>> request(new Request<Result>{
       .act = std::move(act), .done = std::move(done), .alive = alive_, .asker = &process_});
-  process_.Send([this, to = name[0] - 'a', request, times] {
+  process_.Send([this, to = NodeNumber(name), request, times] {
     if (!request->alive.expired()) OnSent(to, request, times);
   });
 }

@@ -16,6 +16,8 @@
 #include "core/replication/replica.h"
 #include "tests/core/replication/course.h"
 #include "tests/core/replication/event_loop.h"
+#include "tests/core/replication/named_entries.h"
+#include "tests/core/replication/node_name.h"
 #include "tests/core/replication/proposal_ledger.h"
 #include "tests/core/replication/simulated_etcd.h"
 #include "tests/core/replication/simulated_network.h"
@@ -31,8 +33,6 @@ constexpr std::uint64_t kCopies = 2;
 // time,
 constexpr absl::Duration kDecidedTime = absl::Minutes(5);
 constexpr absl::Duration kQuietTime = absl::Seconds(30);  // and then all have it within this one.
-
-std::string NodeName(int node) { return std::string(1, static_cast<char>('a' + node)); }
 
 class World {
  public:
@@ -73,11 +73,6 @@ class World {
   void OnEtcdChange();
   // Disturbs a new primary, sometimes before it has etcd's answer.
   void DisturbElected(int node);
-  // Whether enough replicas of the configuration keep each entry that is named.
-  void CheckCopies();
-  // A replica that loses an applied entry in a power cut needs its slot to apply it again. So
-  // enough replicas must have synced an entry before its slot is overwritten.
-  void CheckOverwritten(const GroupConfig& config);
   void OnApply(int node, const Entry& entry);
   // Sometimes has readers of a follower wait for the entry that it has applied.
   void ShowLater(int node);
@@ -100,9 +95,7 @@ class World {
   bool disturbed_ = true;
   bool is_quiet_ = false;
   std::uint64_t nonces_ = 0;
-  std::vector<Slot> named_;   // All entries that etcd has named, from sequence 1.
-  std::string commit_point_;  // As etcd has it.
-  std::uint64_t epoch_ = 0;
+  NamedEntries named_{keys_, etcd_, stores_, report_};
   ProposalLedger ledger_{report_};
   SimulatedProcess change_process_{loop_};
   std::unique_ptr<SimulatedEtcdClient> change_etcd_;
@@ -146,7 +139,7 @@ HistoryReport World::Run() {
     loop_.RunUntil(loop_.Now() + absl::Seconds(1));
   }
   CheckEnd();
-  if (!named_.empty()) report_.last_entry = named_.back().digest;
+  if (!named_.all().empty()) report_.last_entry = named_.all().back().digest;
   return std::move(report_);
 }
 
@@ -212,6 +205,7 @@ void World::Tick(int node, Replica& replica) {
       if (stores_[other]->applied().sequence > stores_[best]->applied().sequence) best = other;
     }
     if (best == node) return Violation("a gap though no replica is ahead");
+    named_.CheckSeeding(node);
     stores_[node]->SeedFrom(*stores_[best]);
     return Start(node);
   }
@@ -243,7 +237,7 @@ void World::Propose(int node) {
 }
 
 void World::Read(int node) {
-  Deliver(node, [this, node, committed = named_.size()](Replica& replica) {
+  Deliver(node, [this, node, committed = named_.all().size()](Replica& replica) {
     replica.Await([=, this](const absl::Status& status) {
       if (status.ok() && stores_[node]->applied().sequence < committed) {
         Violation(absl::StrCat("a read on ", node, " misses what was committed before it"));
@@ -335,39 +329,10 @@ void World::AskForAChange(Replica& primary) {
 }
 
 void World::OnEtcdChange() {
-  const std::optional<std::string> text = etcd_.Value(keys_.commit_point());
-  if (!text.has_value() || text == commit_point_) return;
-  commit_point_ = *text;
-  const auto point = ParseCommitPoint(*text);
-  if (!point.ok()) return Violation(std::string(point.status().message()));
-  if (point->epoch < epoch_) Violation("the epoch went back");
-  if (point->epoch > epoch_) {
-    ++report_.elections;
-    const auto primary = ParsePrimary(etcd_.Value(keys_.primary()).value_or(""));
-    if (disturbed_ && primary.ok()) DisturbElected(primary->node[0] - 'a');
-  }
-  epoch_ = point->epoch;
-  if (point->sequence == named_.size()) return CheckCopies();
-  if (point->sequence != named_.size() + 1) {
-    return Violation(absl::StrCat("entry ", point->sequence, " after ", named_.size()));
-  }
-  const auto slot = ParseSlot(etcd_.Value(keys_.slot(point->sequence)).value_or(""));
-  if (!slot.ok()) return Violation(std::string(slot.status().message()));
-  const EntryDigest previous = named_.empty() ? "" : named_.back().digest;
-  if (slot->sequence != point->sequence || slot->digest != point->digest ||
-      slot->previous != previous || slot->epoch != point->epoch) {
-    Violation(absl::StrCat("entry ", point->sequence, " does not follow the one before"));
-  }
-  named_.push_back(*slot);
-  const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
-  if (!config.ok()) return Violation(std::string(config.status().message()));
-  const auto copies = std::ranges::count_if(config->replicas, [&](const std::string& node) {
-    return stores_[node[0] - 'a']->Keeps(slot->sequence, slot->digest);
-  });
-  if (static_cast<std::uint64_t>(copies) < config->copies) {
-    Violation(absl::StrCat("entry ", point->sequence, " is named with ", copies, " copies"));
-  }
-  CheckOverwritten(*config);
+  if (!named_.OnEtcdChange()) return;
+  ++report_.elections;
+  const auto primary = ParsePrimary(etcd_.Value(keys_.primary()).value_or(""));
+  if (disturbed_ && primary.ok()) DisturbElected(NodeNumber(primary->node));
 }
 
 void World::DisturbElected(int node) {
@@ -384,42 +349,8 @@ void World::DisturbElected(int node) {
   }
 }
 
-void World::CheckCopies() {
-  const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
-  if (!config.ok()) return Violation(std::string(config.status().message()));
-  for (const Slot& slot : named_) {
-    const auto copies = std::ranges::count_if(config->replicas, [&](const std::string& node) {
-      return stores_[node[0] - 'a']->Keeps(slot.sequence, slot.digest);
-    });
-    if (static_cast<std::uint64_t>(copies) < config->copies) {
-      return Violation(absl::StrCat("entry ", slot.sequence, " is on ", copies,
-                                    " replicas of version ", config->version));
-    }
-  }
-}
-
-void World::CheckOverwritten(const GroupConfig& config) {
-  if (named_.size() <= course_.slots) return;
-  const std::uint64_t overwritten = named_.size() - course_.slots;
-  const auto synced = std::ranges::count_if(config.replicas, [&](const std::string& node) {
-    return stores_[node[0] - 'a']->HasSynced(overwritten);
-  });
-  if (static_cast<std::uint64_t>(synced) < config.copies) {
-    Violation(absl::StrCat("the slot of entry ", overwritten, " is overwritten, which ", synced,
-                           " replicas have synced"));
-  }
-}
-
 void World::OnApply(int node, const Entry& entry) {
-  if (entry.sequence != stores_[node]->applied().sequence + 1) {
-    Violation(absl::StrCat(NodeName(node), " applies entry ", entry.sequence, " after ",
-                           stores_[node]->applied().sequence));
-  } else if (entry.sequence > named_.size() || named_[entry.sequence - 1].digest != entry.digest) {
-    Violation(absl::StrCat(NodeName(node), " applies entry ", entry.sequence,
-                           ", which is not the one that is named"));
-  }
-  if (DigestOf(entry.previous, entry.epoch, entry.bytes) != entry.digest)
-    Violation("bytes of another digest");
+  named_.CheckApplied(node, entry);
   ledger_.OnApply(entry);
   if (!processes_[node].replica->is_primary()) ShowLater(node);
 }
@@ -459,16 +390,16 @@ bool World::IsWhole() const {
   const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
   if (primaries != 1 || !config.ok()) return false;
   for (int node = 0; node < kNodes; ++node) {
-    if (stores_[node]->applied().sequence != named_.size()) return false;
+    if (stores_[node]->applied().sequence != named_.all().size()) return false;
   }
   return std::ranges::all_of(config->replicas, [this](const std::string& name) {
     const auto record = ParseNode(etcd_.Value(keys_.node(name)).value_or(""));
-    return record.ok() && record->address == Address(name[0] - 'a');
+    return record.ok() && record->address == Address(NodeNumber(name));
   });
 }
 
 void World::CheckEnd() {
-  ledger_.CheckOutcomes(named_);
+  ledger_.CheckOutcomes(named_.all());
   if (IsWhole()) return;
   Violation(absl::StrCat("the group does not go on after all was healed; etcd has the primary ",
                          etcd_.Value(keys_.primary()).value_or("-"), " and the commit point ",
@@ -479,7 +410,7 @@ void World::CheckEnd() {
                               : replica->is_primary() ? " leads,"
                                                       : "";
     Violation(absl::StrCat(NodeName(node), state, " has entry ", stores_[node]->applied().sequence,
-                           " of ", named_.size(), " and listens at ", Address(node),
+                           " of ", named_.all().size(), " and listens at ", Address(node),
                            ", where etcd has ",
                            etcd_.Value(keys_.node(NodeName(node))).value_or("-")));
   }
