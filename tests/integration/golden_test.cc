@@ -2,8 +2,8 @@
 #include "tests/testing/golden.h"
 
 #include <cstring>
-#include <map>
 
+#include "tests/integration/golden_memories.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
@@ -128,27 +128,15 @@ TEST_F(GoldenWireTest, AverageMemoriesHoldWindowsIncluded) {
 }
 
 TEST_F(GoldenWireTest, AllGoldenMemoriesHoldAlsoAsOfAnEarlierRowAndAsReturnedByTheAppend) {
-  const std::map<std::string, v1::MemoryKind> kinds = {
-      {"AVERAGE", v1::MEMORY_KIND_AVERAGE},
-      {"DECAYED_SUM", v1::MEMORY_KIND_DECAYED_SUM},
-      {"DECAYED_AVERAGE", v1::MEMORY_KIND_DECAYED_AVERAGE},
-      {"GATED", v1::MEMORY_KIND_GATED},
-      {"GATED_AVERAGE", v1::MEMORY_KIND_GATED_AVERAGE}};
   int cases = 0;
   for (const GoldenMemory& golden : ReadGoldenMemories()) {
     SCOPED_TRACE(golden.kind + " of " + std::to_string(golden.row_count) + " rows");
-    v1::Store store =
-        StoreMessage("memory-" + std::to_string(cases++), golden.key_dim, golden.value_dim);
-    v1::MemorySpec* spec = store.add_memories();
-    spec->set_name("m");
-    spec->set_kind(kinds.at(golden.kind));
-    spec->set_decay(golden.decay);
-    if (!golden.gate.empty()) *spec->mutable_gate() = Message(golden.gate, golden.key_dim + 1);
+    const v1::Store store = StoreOf(golden, "memory-" + std::to_string(cases++));
     ASSERT_THAT(CreateStore(store), IsGrpcOk());
     const v1::Store created = GetStore(store.name());
     ASSERT_EQ(created.memories_size(), 1);
     EXPECT_EQ(created.memories(0).name(), "m");
-    EXPECT_EQ(created.memories(0).kind(), spec->kind());
+    EXPECT_EQ(created.memories(0).kind(), store.memories(0).kind());
     EXPECT_EQ(created.memories(0).decay(), golden.decay);
     EXPECT_EQ(Floats(created.memories(0).gate()), golden.gate);
 
@@ -169,26 +157,16 @@ TEST_F(GoldenWireTest, AllGoldenMemoriesHoldAlsoAsOfAnEarlierRowAndAsReturnedByT
         Message(std::vector<float>(3 * golden.value_dim, 5.0f), golden.value_dim);
     ASSERT_THAT(Append(append), IsGrpcOk());
 
-    const auto check = [&](const v1::Memory& memory) {
-      EXPECT_LE(RelativeError(Doubles(memory.key()), golden.expected_key), 1e-12);
-      EXPECT_LE(RelativeError(Doubles(memory.value()), golden.expected_value), 1e-12);
-      EXPECT_NEAR(memory.weight(), golden.expected_weight, 1e-12 * golden.expected_weight);
-      EXPECT_EQ(memory.begin(), golden.begin);
-      EXPECT_EQ(memory.end(), static_cast<std::uint64_t>(golden.row_count));
-      EXPECT_EQ(memory.key().element_type(), v1::ELEMENT_TYPE_FLOAT64);
-      EXPECT_EQ(memory.key().rows(), 1u);
-      EXPECT_EQ(memory.value().cols(), static_cast<std::uint32_t>(golden.value_dim));
-    };
     v1::Memory memory;
     ASSERT_THAT(GetMemory(store.name(), "m", golden.begin, golden.row_count, &memory), IsGrpcOk());
     EXPECT_EQ(memory.name(), "m");
     EXPECT_EQ(memory.revision(), 3u);
-    check(memory);
-    if (golden.begin == 0) check(appended.memories(0));
+    ExpectMemory(memory, golden);
+    if (golden.begin == 0) ExpectMemory(appended.memories(0), golden);
     if (golden.kind == "AVERAGE") {
       ASSERT_THAT(GetMemory(store.name(), "", golden.begin, golden.row_count, &memory), IsGrpcOk());
       EXPECT_EQ(memory.name(), "average");
-      check(memory);
+      ExpectMemory(memory, golden);
     } else {
       EXPECT_THAT(GetMemory(store.name(), "m", 1, golden.row_count, &memory),
                   IsGrpcError(grpc::StatusCode::INVALID_ARGUMENT, "begin"));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/integration/golden_memories.h"
 #include "tests/integration/router_cluster.h"
 #include "tests/testing/golden.h"
 
@@ -101,13 +102,18 @@ class RouterGoldenTest : public ::testing::Test {
     node_ = StubOf(cluster_.node("n1"));
   }
 
-  void Fill(const SpreadCase& spread, const std::string& store) {
-    CallContext context, deletion_context;
+  void Create(const v1::Store& store) {
+    CallContext context;
     v1::CreateStoreRequest request;
-    *request.mutable_store() = StoreMessage(store, spread.golden.key_dim, spread.golden.value_dim,
-                                            spread.golden.num_heads);
+    *request.mutable_store() = store;
     v1::Store created;
     ASSERT_THAT(router_->CreateStore(&context, request, &created), IsGrpcOk());
+  }
+
+  void Fill(const SpreadCase& spread, const std::string& store) {
+    ASSERT_NO_FATAL_FAILURE(Create(StoreMessage(store, spread.golden.key_dim,
+                                                spread.golden.value_dim, spread.golden.num_heads)));
+    CallContext deletion_context;
     ASSERT_THAT(Append(*router_, AppendOf(spread, store)), IsGrpcOk());
     v1::DeleteRowsRequest deletion;
     deletion.set_store(store);
@@ -186,6 +192,47 @@ TEST_F(RouterGoldenTest, LookupsHoldOverAnyNumberOfRanges) {
             ExpectAnswer(spread, static_cast<std::int64_t>(query), answer, whole[query]));
         EXPECT_THAT(LookUp(*router_, lookups[query]), IsMessage(answer));
       }
+    }
+    EXPECT_THAT(DeleteStore(*router_, store), IsGrpcOk());
+  }
+}
+
+// The first case of each kind. With SOFTLOOKUP_LONG_TESTS in the environment: all of them.
+TEST_F(RouterGoldenTest, MemoriesHoldOverAnyNumberOfRanges) {
+  const std::vector<GoldenMemory> cases = ReadGoldenMemories();
+  ASSERT_EQ(cases.size(), 30u);
+  std::set<std::string> asked;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const GoldenMemory& golden = cases[i];
+    const bool is_first = asked.insert(golden.kind).second;
+    if (!is_first && std::getenv("SOFTLOOKUP_LONG_TESTS") == nullptr) continue;
+    SCOPED_TRACE(absl::StrCat(golden.kind, " of ", golden.row_count, " rows"));
+    const std::string store = absl::StrCat("memory-", i);
+    ASSERT_NO_FATAL_FAILURE(Create(StoreOf(golden, store)));
+    v1::AppendRequest append;
+    append.set_store(store);
+    *append.mutable_keys() = Message(golden.keys, golden.key_dim);
+    *append.mutable_values() = Message(golden.values, golden.value_dim);
+    ASSERT_THAT(Append(*router_, append), IsGrpcOk());
+    // The rows that follow make the store large enough to be cut.
+    *append.mutable_keys() =
+        Message(std::vector<float>(kPositions * golden.key_dim, 5.0f), golden.key_dim);
+    *append.mutable_values() =
+        Message(std::vector<float>(kPositions * golden.value_dim, 5.0f), golden.value_dim);
+    ASSERT_THAT(Append(*router_, append), IsGrpcOk());
+    for (const int ranges : {1, 2, 3, 7}) {
+      SCOPED_TRACE(absl::StrCat(ranges, " ranges"));  // 1: the store is not cut.
+      cluster_.Split(store, ranges);
+      if (ranges > 1) cluster_.Rebalance(store, "n1,n2");
+      CallContext context;
+      v1::GetMemoryRequest request;
+      request.set_store(store);
+      request.set_name("m");
+      request.set_begin(golden.begin);
+      request.set_end(static_cast<std::uint64_t>(golden.row_count));
+      v1::Memory memory;
+      ASSERT_THAT(router_->GetMemory(&context, request, &memory), IsGrpcOk());
+      ExpectMemory(memory, golden);
     }
     EXPECT_THAT(DeleteStore(*router_, store), IsGrpcOk());
   }
