@@ -1,6 +1,8 @@
 // Lookups through a router in a store that is cut into ranges, which nodes of a group answer in
 // parts: beside those of one node, and while rows are replaced and ranges change. With real servers
 // and a real etcd.
+#include "tests/integration/router_ranges.h"
+
 #include <signal.h>
 
 #include <atomic>
@@ -14,99 +16,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/ranges/ranges.grpc.pb.h"
-#include "tests/integration/router_cluster.h"
 
 namespace softlookup::testing {
 namespace {
 
-constexpr std::int64_t kKeyDim = 512;
-constexpr std::int64_t kValueDim = 24;
-constexpr char kStore[] = "s";
-
-class RouterRangesTest : public ::testing::Test {
+class RouterRangesAnswersTest : public RouterRangesTest {
  protected:
-  explicit RouterRangesTest(const std::vector<std::string>& node_flags = {}) {
-    const auto flags_of = [&](const std::string& node) {
-      std::vector<std::string> flags = node_flags;
-      flags.insert(flags.end(), {"--backup-dir", cluster_.Path(absl::StrCat("backups-", node))});
-      return flags;
-    };
-    cluster_.Found("g", "n1", flags_of("n1"));
-    cluster_.Add("n1", "n2", /*etcd=*/{}, flags_of("n2"));
-    cluster_.Add("n1", "n3", /*etcd=*/{}, flags_of("n3"));
-    cluster_.StartRouter();
-    router_ = StubOf(cluster_.router());
-    node_ = StubOf(cluster_.node("n1"));
-    cluster_.AwaitConnected({"n1", "n2", "n3"});
-  }
-
-  void Create(const v1::Store& store) {
-    CallContext context;
-    v1::CreateStoreRequest request;
-    *request.mutable_store() = store;
-    v1::Store response;
-    ASSERT_THAT(router_->CreateStore(&context, request, &response), IsGrpcOk());
-  }
-  // Appends random rows at positions [begin, end) with ids and a label for each third one.
-  void Fill(std::int64_t end, std::int64_t begin = 0) {
-    for (std::int64_t first = begin; first < end; first += kRowsPerAppend) {
-      v1::AppendRequest request;
-      request.set_store(kStore);
-      *request.mutable_keys() = Message(draw_.Normal(kRowsPerAppend * kKeyDim), kKeyDim);
-      *request.mutable_values() = Message(draw_.Normal(kRowsPerAppend * kValueDim), kValueDim);
-      for (std::int64_t row = first; row < first + kRowsPerAppend; ++row) {
-        request.add_ids(static_cast<std::uint64_t>(row));
-        v1::RowLabels& labels = *request.add_row_labels();
-        if (row % 3 == 0) labels.add_labels("third");
-      }
-      ASSERT_THAT(Append(*router_, request), IsGrpcOk());
-    }
-  }
-  void Split(int ranges) { cluster_.Split(kStore, ranges); }
-  void Rebalance(const std::string& nodes) { cluster_.Rebalance(kStore, nodes); }
-  grpc::Status LookUpAt(v1::SoftLookup::Stub& stub, const v1::LookupRequest& request,
-                        v1::LookupResponse* response) {
-    CallContext context;
-    response->Clear();
-    return stub.Lookup(&context, request, response);
-  }
-  // Looks up in all rows until `ends`, and counts in `asked`. No lookup may fail, and each must
-  // count as many rows as expected_rows(its answer).
-  std::thread StartReader(
-      const std::atomic<bool>& ends, std::atomic<int>& asked,
-      const std::function<std::uint64_t(const v1::LookupResponse&)>& expected_rows) {
-    return std::thread([this, &ends, &asked, expected_rows, request = Request(1),
-                        stub = StubOf(cluster_.router())] {
-      while (!ends) {
-        v1::LookupResponse response;
-        ASSERT_THAT(LookUpAt(*stub, request, &response), IsGrpcOk());
-        ASSERT_EQ(response.stats(0).counted_rows(), expected_rows(response));
-        ++asked;
-      }
-    });
-  }
-  double PartsAt(const std::string& node) {
-    return MetricOf(cluster_.node(node),
-                    R"(softlookup_calls_total{method="AnswerPart",code="OK"})");
-  }
-
-  v1::LookupRequest Request(std::int64_t queries) {
-    v1::LookupRequest request;
-    request.set_store(kStore);
-    *request.mutable_queries() = Message(draw_.Normal(queries * kKeyDim), kKeyDim);
-    return request;
-  }
   // Lookups with all kinds of options, by what they have.
   std::map<std::string, v1::LookupRequest> AllKinds(std::uint64_t rows);
-
-  static constexpr std::int64_t kRowsPerAppend = 1024;
-
-  RouterCluster cluster_;
-  Draw draw_{20261129};
-  std::unique_ptr<v1::SoftLookup::Stub> router_, node_;
 };
 
-std::map<std::string, v1::LookupRequest> RouterRangesTest::AllKinds(std::uint64_t rows) {
+std::map<std::string, v1::LookupRequest> RouterRangesAnswersTest::AllKinds(std::uint64_t rows) {
   std::map<std::string, v1::LookupRequest> kinds;
   const auto add = [&](const std::string& name, std::int64_t queries) -> v1::LookupRequest& {
     return kinds[name] = Request(queries);
@@ -218,7 +138,7 @@ void ExpectSame(const v1::LookupResponse& actual, const v1::LookupResponse& expe
   }
 }
 
-TEST_F(RouterRangesTest, AnswersAreThoseOfOneMachineOverAnyNumberOfRanges) {
+TEST_F(RouterRangesAnswersTest, AreThoseOfOneMachineOverAnyNumberOfRanges) {
   constexpr std::int64_t kRows = 16 * kRowsPerAppend;
   Create(StoreMessage(kStore, kKeyDim, kValueDim));
   Fill(kRows);
@@ -347,115 +267,6 @@ TEST_F(RouterRangesTest, ARangeWhoseNodesAreGoneIsNamedAndComesBack) {
   Rebalance("n3");
   ASSERT_THAT(LookUpAt(*router_, all, &response), IsGrpcOk());
   EXPECT_EQ(response.stats(0).counted_rows(), kRows + 1);
-}
-
-class RouterRangesMemoryTest : public RouterRangesTest {
- protected:
-  static constexpr std::int64_t kMemory = std::int64_t{32} << 20;
-
-  RouterRangesMemoryTest() : RouterRangesTest({"--memory-limit", absl::StrCat(kMemory)}) {}
-
-  // Bytes of the stores of a node in RAM.
-  double Memory(const std::string& node) {
-    return MetricOf(cluster_.node(node), "softlookup_store_bytes");
-  }
-};
-
-TEST_F(RouterRangesMemoryTest, AStoreOfTwiceTheMemoryOfANodeIsFilledAndMovedUnderLoad) {
-  constexpr std::int64_t kRowBytes = 4 * (kKeyDim + kValueDim) + kKeyDim;  // With its sketch.
-  constexpr std::int64_t kRows = (2 * kMemory / kRowBytes / kRowsPerAppend + 1) * kRowsPerAppend;
-  Create(StoreMessage(kStore, kKeyDim, kValueDim));
-  std::int64_t rows = kRows / 4 / kRowsPerAppend * kRowsPerAppend;
-  Fill(rows);
-  Split(3);
-  Rebalance("n1,n2");
-  std::atomic<bool> ends = false;
-  std::atomic<int> asked = 0;
-  std::thread reader = StartReader(
-      ends, asked, [](const v1::LookupResponse& response) { return response.row_count(); });
-  // More than two nodes have room for, with their sketches, so the third one is used in time.
-  while (rows < kRows && !HasFailure()) {
-    const std::int64_t begin = rows;
-    rows = std::min(kRows, rows + kRows / 8 / kRowsPerAppend * kRowsPerAppend);
-    Fill(rows, begin);
-    Split(8);
-    Rebalance(rows < kRows / 2 ? "n1,n2" : "n1,n2,n3");
-  }
-  const int before = asked;
-  while (asked < before + 20 && !HasFailure()) std::this_thread::yield();
-  ends = true;
-  reader.join();
-  double sum = 0;
-  for (const char* node : {"n1", "n2", "n3"}) {
-    EXPECT_LE(Memory(node), kMemory) << node;
-    sum += Memory(node);
-  }
-  EXPECT_GT(sum, 2 * kMemory);
-
-  // A node that starts again loads its own rows alone.
-  ASSERT_EQ(cluster_.node("n2").Stop(SIGTERM), 0);
-  cluster_.Restart("n2");
-  cluster_.AwaitEqual("n1");
-  EXPECT_LE(Memory("n2"), kMemory);
-  v1::LookupResponse response;
-  ASSERT_THAT(LookUpAt(*router_, Request(1), &response), IsGrpcOk());
-  EXPECT_EQ(response.stats(0).counted_rows(), kRows);
-}
-
-TEST_F(RouterRangesMemoryTest, AStoreOfMoreThanTheMemoryOfANodeComesBackFromABackupWithItsRanges) {
-  constexpr std::int64_t kRowBytes = 4 * (kKeyDim + kValueDim);
-  constexpr std::int64_t kRows = (kMemory / kRowBytes / kRowsPerAppend + 1) * kRowsPerAppend;
-  Create(StoreMessage(kStore, kKeyDim, kValueDim));
-  Fill(kRows / 2 / kRowsPerAppend * kRowsPerAppend);
-  Split(3);
-  Fill(kRows, kRows / 2 / kRowsPerAppend * kRowsPerAppend);
-  Split(9);
-  Rebalance("n1,n2,n3");
-  const v1::LookupRequest all = Request(2);
-  v1::LookupResponse before, after;
-  ASSERT_THAT(LookUpAt(*router_, all, &before), IsGrpcOk());
-  Client client = ClientOf(cluster_.router());
-  ASSERT_THAT(client.CreateBackup("b"), IsOk());
-  ASSERT_THAT(client.DeleteStore(kStore), IsOk());
-  EXPECT_EQ(ErrorReason(client.RestoreStore("b", kStore).status()), "MEMORY_LIMIT");
-  admin::v1::RestoreStoreRequest restore;
-  restore.set_backup("b");
-  restore.set_store(kStore);
-  restore.set_keep_ranges(true);
-  ASSERT_THAT(client.RestoreStore(restore), IsOk());
-  cluster_.AwaitEqual("n1");
-  ASSERT_THAT(LookUpAt(*router_, all, &after), IsGrpcOk());
-  EXPECT_THAT(after, IsMessage(before));
-  for (const char* node : {"n1", "n2", "n3"}) EXPECT_LE(Memory(node), kMemory) << node;
-}
-
-TEST_F(RouterRangesTest, RangesOfANodeThatHasLeftTheGroupAreNotRestored) {
-  constexpr std::int64_t kRows = 2 * kRowsPerAppend;
-  Create(StoreMessage(kStore, kKeyDim, kValueDim));
-  Fill(kRows);
-  Split(2);
-  Rebalance("n1,n3");
-  Client client = ClientOf(cluster_.router());
-  ASSERT_THAT(client.CreateBackup("b"), IsOk());
-  ASSERT_THAT(client.DeleteStore(kStore), IsOk());
-  cluster_.AwaitEqual("n1");
-  const absl::StatusOr<admin::v1::Group> group = client.RemoveReplica("n3");
-  ASSERT_THAT(group, IsOk());
-  ASSERT_EQ(group->replicas_size(), 2);
-  admin::v1::RestoreStoreRequest restore;
-  restore.set_backup("b");
-  restore.set_store(kStore);
-  restore.set_keep_ranges(true);
-  const absl::Status refused = client.RestoreStore(restore).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
-  EXPECT_EQ(ErrorMetadata(refused)["field"], "keep_ranges");
-  EXPECT_THAT(refused.message(), HasSubstr("node n3 has the range from position"));
-  EXPECT_EQ(ErrorReason(client.GetStore(kStore).status()), "STORE_NOT_FOUND");
-  // Without its ranges, the store comes back.
-  ASSERT_THAT(client.RestoreStore("b", kStore), IsOk());
-  v1::LookupResponse response;
-  ASSERT_THAT(LookUpAt(*router_, Request(1), &response), IsGrpcOk());
-  EXPECT_EQ(response.stats(0).counted_rows(), kRows);
 }
 
 TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {

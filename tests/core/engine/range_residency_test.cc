@@ -264,7 +264,9 @@ TEST_F(RangeResidencyTest, LookupsGoOnWhileRangesComeAndGo) {
   while (!has_ended) {
     const auto part = Part(*engine_, step_, 2 * step_);
     EXPECT_THAT(part, IsOk());
-    if (part.ok()) EXPECT_EQ(part->answers[0].sum, expected->answers[0].sum);
+    if (part.ok()) {
+      EXPECT_EQ(part->answers[0].sum, expected->answers[0].sum);
+    }
     const auto rest = Part(*engine_, 2 * step_, 3 * step_);
     EXPECT_TRUE(rest.ok() || ReasonOf(rest.status()) == kRowsNotResident.name) << rest.status();
     ++count;

@@ -13,7 +13,7 @@ namespace softlookup::testing {
 // less CPU time than long ones. One in 16 is long, for what needs many entries or comes late.
 struct Course {
   absl::Duration faulty;    // While things go wrong.
-  absl::Duration healed;    // Then nothing does.
+  absl::Duration healed;    // Then nothing does, but a process may still stand still for a while.
   double pace = 1;          // How often something goes wrong, relative to a long history.
   double slow_calls = 0;    // How likely a call of etcd is slow.
   bool is_long = false;     // Goes on for a while once all replicas have all entries.

@@ -38,7 +38,7 @@ void NamedEntries::Add(const CommitPoint& point) {
     Violation(absl::StrCat("entry ", point.sequence, " does not follow the one before"));
   }
   all_.push_back(*slot);
-  const std::optional<GroupConfig> config = ReadConfig();
+  const std::optional<GroupConfig> config = TakeConfig();
   if (!config.has_value()) return;
   const std::uint64_t copies = CountCopies(*config, *slot);
   if (copies < config->copies) {
@@ -47,7 +47,7 @@ void NamedEntries::Add(const CommitPoint& point) {
   CheckOverwritten(*config);
 }
 
-std::optional<GroupConfig> NamedEntries::ReadConfig() {
+std::optional<GroupConfig> NamedEntries::TakeConfig() {
   const auto config = ParseGroupConfig(etcd_.Value(keys_.config()).value_or(""));
   if (!config.ok()) {
     Violation(std::string(config.status().message()));
@@ -71,7 +71,7 @@ std::uint64_t NamedEntries::CountCopies(const GroupConfig& config, const Slot& s
 }
 
 void NamedEntries::CheckCopies() {
-  const std::optional<GroupConfig> config = ReadConfig();
+  const std::optional<GroupConfig> config = TakeConfig();
   if (!config.has_value()) return;
   for (const Slot& slot : all_) {
     const std::uint64_t copies = CountCopies(*config, slot);

@@ -41,8 +41,8 @@ class NamedEntries {
   void Violation(std::string what) { report_.AddViolation(std::move(what)); }
   // Takes over the next entry.
   void Add(const CommitPoint& point);
-  // Returns the configuration in etcd, and notes which nodes are replicas now.
-  std::optional<GroupConfig> ReadConfig();
+  // Notes which nodes are replicas now, and returns the configuration in etcd.
+  std::optional<GroupConfig> TakeConfig();
   // Returns how many replicas keep an entry in a power cut.
   std::uint64_t CountCopies(const GroupConfig& config, const Slot& slot) const;
   // Whether enough replicas of the configuration keep each entry.

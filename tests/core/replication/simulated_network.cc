@@ -50,6 +50,7 @@ void SimulatedPeers::OnSent(int to, const std::shared_ptr<Request<Result>>& requ
         loop.Between(absl::Milliseconds(1), absl::Seconds(is_slow ? 20 : 0.05));
     loop.After(delay, [network = &network_, from = node_, to, request] {
       network->deliver_(to, [network, from, request](Replica& replica) {
+        // This reads no clock, so the process does not stop before it answers.
         Result result = request->act(replica);
         if (network->is_disturbed && network->cut_nodes.contains(from)) return;
         if (network->Happens(0.03)) return;

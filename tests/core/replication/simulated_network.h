@@ -15,7 +15,7 @@
 
 namespace softlookup::testing {
 
-// The network between the nodes of a group. Node 0 is called "a", and so on.
+// The network between the nodes of a group.
 class SimulatedNetwork {
  public:
   // Has the replica that runs on a node do something, if one does.

@@ -11,7 +11,9 @@ absl::Time SimulatedProcess::Now() const {
   const absl::Time now = std::max(loop_.Now(), goes_on_);
   if (readings_left_ < 0 || readings_left_-- > 0) return now;
   goes_on_ = now + still_time_;
-  return goes_on_;
+  if (stops_ != nullptr) ++*stops_;
+  // What is done next may rest on a time that is long past.
+  return loop_.Happens(0.5) ? now : goes_on_;
 }
 
 void SimulatedProcess::StandStill(int readings, absl::Duration time) {
@@ -41,7 +43,7 @@ void SimulatedProcess::GoOnLater() {
 }
 
 void SimulatedProcess::GoOn() {
-  if (IsStill()) return GoOnLater();  // It has stopped once more in what it did as it stopped.
+  if (IsStill()) return GoOnLater();  // It has stopped again at this very time.
   for (Work& work : std::exchange(sent_, {})) work();
   std::vector<Work> works = std::exchange(received_, {});
   if (loop_.Happens(0.5)) {

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_PROCESS_H_
 #define SOFTLOOKUP_TESTS_CORE_REPLICATION_SIMULATED_PROCESS_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -13,26 +14,31 @@
 namespace softlookup::testing {
 
 // The one thread of a process, and the clock that it reads. The thread stands still at times, as
-// one of a suspended process or of a stalled machine does: between two readings of the clock much
-// time passes, and what reached the process meanwhile comes at once afterwards, in any order.
+// one of a suspended process or of a stalled machine does: right before or after a reading of the
+// clock much time passes, and what reached the process meanwhile comes at once afterwards, in any
+// order.
 class SimulatedProcess final : public Clock {
  public:
   using Work = absl::AnyInvocable<void()>;
 
-  explicit SimulatedProcess(EventLoop& loop) : loop_(loop) {}
+  // `stops` counts how often the thread has stopped, if it is not null.
+  explicit SimulatedProcess(EventLoop& loop, std::int64_t* stops = nullptr)
+      : loop_(loop), stops_(stops) {}
 
   absl::Time Now() const override;
   // Nothing waits in a simulation.
   void AwaitUntil(absl::Mutex&, const absl::Condition&, absl::Time) const override {}
 
-  // Has the thread stand still for `time` from the reading of the clock on that comes after so many
+  // Has the thread stand still for `time` at the reading of the clock that comes after so many
   // others.
   void StandStill(int readings, absl::Duration time);
 
   // Does what reaches the process from outside, as soon as the thread goes on.
   void Receive(Work work);
-  // Does what leaves the process, as soon as the thread goes on. The rest of what the thread was
-  // doing as it stopped is done at once, but nobody outside may see it earlier.
+  // Sends what leaves the process, as soon as the thread goes on. The rest of what the thread was
+  // doing as it stopped is done at once, and other processes may not hear of it earlier. What it
+  // does to its disk and tells its clients is there at once. That is as if the thread had stopped
+  // a little later.
   void Send(Work work);
 
  private:
@@ -43,6 +49,7 @@ class SimulatedProcess final : public Clock {
   void GoOn();
 
   EventLoop& loop_;
+  std::int64_t* const stops_;
   // Reading the clock stops the thread, so Now() changes these two.
   mutable int readings_left_ = -1;                     // Until it stops. Negative: it does not.
   mutable absl::Time goes_on_ = absl::InfinitePast();  // After it has stopped.

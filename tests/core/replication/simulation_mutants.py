@@ -163,7 +163,7 @@ def main():
     parser.add_argument("--compiler", default="clang++")
     parser.add_argument("--only", default="", help="mutants whose name has this text")
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1, help="of the first history")
+    parser.add_argument("--seed", type=int, default=1, help="of the first history, where the mutant names none")
     arguments = parser.parse_args()
     living = []
     with tempfile.TemporaryDirectory() as folder:
@@ -182,6 +182,9 @@ def main():
                   flush=True)
             if not why:
                 living.append(mutant.name)
+                if mutant.seed:
+                    print(f"  History {mutant.seed} showed it. If the simulation draws otherwise since, look for another one: "
+                          f"replication_histories of this mutant, for minutes.")
             path.write_text(text)
             build.compile_users(mutant.path)
     sys.exit(1 if living else 0)
