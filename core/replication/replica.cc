@@ -256,6 +256,10 @@ void Replica::OnStood(const EtcdTxnResult& result) {
     candidacy_.commit_point = *point;
     candidacy_.config = *config;
   }
+  // The answer came late, and the lease had ended in etcd before.
+  if (store_.applied().sequence != candidacy_.commit_point.sequence) {
+    return Resign("another primary has named entries since it was elected");
+  }
   has_term_ = true;
   // A poll that was sent before would apply entries that the proposer applies.
   follower_.Abandon();

@@ -1,0 +1,166 @@
+#include "core/replication/replica.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/core/replication/event_loop.h"
+#include "tests/core/replication/node_name.h"
+#include "tests/core/replication/simulated_etcd.h"
+#include "tests/core/replication/simulated_network.h"
+#include "tests/core/replication/simulated_process.h"
+#include "tests/core/replication/simulated_store.h"
+
+namespace softlookup {
+namespace {
+
+using testing::NodeName;
+
+// Keeps the answers of elections, until the test lets them through.
+class HeldElections final : public Etcd {
+ public:
+  HeldElections(Etcd& etcd, std::string primary_key)
+      : etcd_(etcd), primary_key_(std::move(primary_key)) {}
+
+  void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override {
+    if (!holds || txn.puts.empty() || txn.puts[0].key != primary_key_) {
+      return etcd_.Run(std::move(txn), std::move(done));
+    }
+    lease = txn.puts[0].lease;
+    etcd_.Run(std::move(txn),
+              [this, done = std::move(done)](absl::StatusOr<EtcdTxnResult> result) mutable {
+                held.push_back([done = std::move(done), result = std::move(result)]() mutable {
+                  done(std::move(result));
+                });
+              });
+  }
+  void List(std::string begin, std::string end, Callback<std::vector<EtcdKeyValue>> done) override {
+    etcd_.List(std::move(begin), std::move(end), std::move(done));
+  }
+  void GrantLease(absl::Duration ttl, Callback<std::int64_t> done) override {
+    etcd_.GrantLease(ttl, std::move(done));
+  }
+  void KeepAlive(std::int64_t kept, Callback<bool> done) override {
+    etcd_.KeepAlive(kept, std::move(done));
+  }
+  void RevokeLease(std::int64_t revoked) override { etcd_.RevokeLease(revoked); }
+
+  bool holds = false;
+  std::int64_t lease = 0;  // Of the last election that was held.
+  std::vector<absl::AnyInvocable<void()>> held;
+
+ private:
+  Etcd& etcd_;
+  const std::string primary_key_;
+};
+
+// Three nodes, each of which commits alone.
+class ReplicaTest : public ::testing::Test {
+ protected:
+  struct Node {
+    Node(ReplicaTest& test, int number)
+        : process(test.loop_),
+          client(test.etcd_, process),
+          etcd(client, test.keys_.primary()),
+          peers(test.network_, process, number),
+          store(test.loop_, [](const Entry&) {}),
+          replica({.node = NodeName(number), .keys = test.keys_, .address = NodeName(number)}, etcd,
+                  peers, store, process, [&test] { return absl::StrCat(++test.nonces_); }) {}
+
+    testing::SimulatedProcess process;
+    testing::SimulatedEtcdClient client;
+    HeldElections etcd;
+    testing::SimulatedPeers peers;
+    testing::SimulatedStore store;
+    Replica replica;
+  };
+
+  ReplicaTest() {
+    network_.is_disturbed = false;
+    SetReplicas({"a", "b", "c"});
+    for (int number = 0; number < 3; ++number) {
+      nodes_.push_back(std::make_unique<Node>(*this, number));
+    }
+  }
+
+  void SetReplicas(std::vector<std::string> replicas) {
+    etcd_.Put(keys_.config(),
+              EncodeGroupConfig(
+                  {.version = ++config_version_, .copies = 1, .replicas = std::move(replicas)}));
+  }
+  // Has a node read etcd, and do nothing else.
+  void Poll(Node& node) {
+    node.replica.Wake();
+    loop_.RunUntil(loop_.Now() + absl::Milliseconds(200));
+  }
+
+  // Lets the given nodes go on until `condition` holds; fails if that takes a minute.
+  template <typename Condition>
+  void Await(const std::vector<int>& numbers, Condition condition) {
+    const absl::Time end = loop_.Now() + absl::Minutes(1);
+    while (!condition()) {
+      ASSERT_LT(loop_.Now(), end);
+      for (const int number : numbers) nodes_[number]->replica.Tick();
+      loop_.RunUntil(loop_.Now() + absl::Milliseconds(100));
+    }
+  }
+
+  testing::EventLoop loop_{1};
+  const GroupKeys keys_{"c", "g", 8};
+  testing::SimulatedEtcd etcd_{loop_, [] {}};
+  testing::SimulatedNetwork network_{loop_,
+                                     [this](int node, auto work) { work(nodes_[node]->replica); }};
+  int nonces_ = 0;
+  std::uint64_t config_version_ = 0;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+// The lease of a candidate has ended in etcd, which it does not know. Another node has led since,
+// and the candidate has applied what that one named.
+TEST_F(ReplicaTest, AnElectionThatIsAnsweredAfterAnotherOneIsGivenUp) {
+  Node &a = *nodes_[0], &b = *nodes_[1];
+  a.etcd.holds = true;
+  Await({0}, [&] { return !a.etcd.held.empty(); });
+  b.client.RevokeLease(a.etcd.lease);
+  Await({1}, [&] { return b.replica.is_primary(); });
+  b.replica.Propose("x", [](const absl::Status&) {});
+  Await({1}, [&] { return b.store.applied().sequence == 1; });
+  Poll(a);
+  ASSERT_EQ(a.store.applied().sequence, 1u);
+  a.etcd.held[0]();
+  EXPECT_FALSE(a.replica.is_primary());
+  a.etcd.holds = false;
+  // The group goes on.
+  b.replica.Propose("y", [](const absl::Status&) {});
+  Await({0, 1}, [&] { return a.store.applied().sequence == 2 && b.store.applied().sequence == 2; });
+}
+
+// The replicas have told that they have applied an entry, so each of them may trim it. A node that
+// has left the group has applied it, too, but a power cut would take that from it. etcd names the
+// node as one that has the entry.
+TEST_F(ReplicaTest, ANodeThatHasLeftKeepsWhatItHasNotSynced) {
+  Node &a = *nodes_[0], &c = *nodes_[2];
+  Await({0}, [&] { return a.replica.is_primary(); });
+  a.replica.Propose("x", [](const absl::Status&) {});
+  Await({0}, [&] { return c.store.Staged(1, a.replica.epoch()).has_value(); });
+  SetReplicas({"a", "b"});
+  Poll(c);
+  const AppliedEntry applied = c.store.applied();
+  ASSERT_EQ(applied.sequence, 1u);
+  ASSERT_FALSE(c.store.HasSynced(1));
+  Await({0, 1}, [&] {
+    return etcd_.Value(keys_.applied("a")).has_value() &&
+           etcd_.Value(keys_.applied("b")).has_value();
+  });
+  Poll(c);
+  EXPECT_TRUE(c.store.Keeps(1, applied.digest));
+}
+
+}  // namespace
+}  // namespace softlookup
