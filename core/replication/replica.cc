@@ -208,8 +208,7 @@ void Replica::StandIfVacant(const GroupView& view) {
   if (view.primary.has_value() || !view.config.has_value()) return;
   if (!IsIn(*view.config)) return;
   const CommitPoint point = view.commit_point.value_or(CommitPoint());
-  const AppliedEntry applied = store_.applied();
-  if (applied.sequence != point.sequence || applied.digest != point.digest) return;
+  if (!HasApplied(point)) return;
   const std::optional<std::int64_t> lease = lease_.lease();
   if (!lease.has_value()) return;
   standing_lease_ = lease;
@@ -235,6 +234,11 @@ void Replica::StandIfVacant(const GroupView& view) {
                   [this](const EtcdTxnResult& result) { OnStood(result); });
 }
 
+bool Replica::HasApplied(const CommitPoint& point) const {
+  const AppliedEntry applied = store_.applied();
+  return applied.sequence == point.sequence && applied.digest == point.digest;
+}
+
 bool Replica::IsIn(const GroupConfig& config) const {
   return std::ranges::find(config.replicas, options_.node) != config.replicas.end();
 }
@@ -257,7 +261,7 @@ void Replica::OnStood(const EtcdTxnResult& result) {
     candidacy_.config = *config;
   }
   // The answer came late, and the lease had ended in etcd before.
-  if (store_.applied().sequence != candidacy_.commit_point.sequence) {
+  if (!HasApplied(candidacy_.commit_point)) {
     return Resign("another primary has named entries since it was elected");
   }
   has_term_ = true;

@@ -122,6 +122,8 @@ class Replica {
   // Stands for primary, if the view says that there is none and that this replica has all entries.
   void StandIfVacant(const GroupView& view);
   void OnStood(const EtcdTxnResult& result);
+  // Whether the last entry that this replica has applied is that of `point`.
+  bool HasApplied(const CommitPoint& point) const;
   bool IsIn(const GroupConfig& config) const;
   // Trims entries that all replicas have applied.
   void Trim(const GroupView& view);

@@ -65,7 +65,7 @@ MUTANTS = [
     Mutant("a read trusts what an old read of etcd shows", CORE / "replica.cc",
            ".puts = {{options_.keys.barrier(options_.node), make_nonce_()}}", ".puts = {}"),
     Mutant("a replica leads that has not applied all entries", CORE / "replica.cc",
-           "if (applied.sequence != point.sequence || applied.digest != point.digest) return;", ""),
+           "return applied.sequence == point.sequence && applied.digest == point.digest;", "return true;"),
     Mutant("a replica leads though the commit point has changed since it was read", CORE / "replica.cc",
            "{keys.commit_point(), as_read(view.commit_point_text)},", ""),
     Mutant("the bytes of an entry are not compared with its digest", CORE / "follower.cc",
