@@ -3,9 +3,14 @@
 //
 //     replication_histories FIRST_SEED [COUNT [THREADS]]
 //
-// COUNT and THREADS are 1 by default. Exit 1 after a violation, with the seed that replays it.
+// COUNT and THREADS are 1 by default. Exit 1 after a violation, with the seed that replays it. A
+// check that fails within the code under test aborts, with the seed likewise.
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -23,6 +28,16 @@ namespace softlookup::testing {
 namespace {
 
 constexpr std::chrono::seconds kReportInterval{10};
+
+thread_local std::uint64_t running_seed = 0;  // Of the history that this thread runs.
+
+// abort() calls this on its own thread.
+void PrintRunningSeed(int) {
+  std::array<char, 32> text{"\nseed "};
+  const auto [end, error] = std::to_chars(text.data() + 6, text.data() + 30, running_seed);
+  *end = '\n';
+  static_cast<void>(!write(STDERR_FILENO, text.data(), end + 1 - text.data()));
+}
 
 class Run {
  public:
@@ -43,6 +58,7 @@ class Run {
     while (!is_broken_) {
       const std::uint64_t seed = next_++;
       if (seed >= end_) return;
+      running_seed = seed;
       const HistoryReport report = RunHistory(seed);
       const std::lock_guard lock(mutex_);
       sum_.Add(report);
@@ -87,6 +103,7 @@ int Main(int argc, char** argv) {
     std::cerr << "Usage: replication_histories FIRST_SEED [COUNT [THREADS]]\n";
     return 2;
   }
+  signal(SIGABRT, PrintRunningSeed);
   return Run(numbers[0], numbers[1]).On(static_cast<int>(numbers[2])) ? 0 : 1;
 }
 
