@@ -7,8 +7,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
-#include <functional>
 #include <map>
 #include <string>
 #include <thread>

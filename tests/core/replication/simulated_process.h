@@ -29,16 +29,15 @@ class SimulatedProcess final : public Clock {
   // Nothing waits in a simulation.
   void AwaitUntil(absl::Mutex&, const absl::Condition&, absl::Time) const override {}
 
-  // Has the thread stand still for `time` at the reading of the clock that comes after so many
-  // others.
+  // Lets the thread read the clock `readings` times. At the next reading it stands still for
+  // `time`.
   void StandStill(int readings, absl::Duration time);
 
   // Does what reaches the process from outside, as soon as the thread goes on.
   void Receive(Work work);
-  // Sends what leaves the process, as soon as the thread goes on. The rest of what the thread was
-  // doing as it stopped is done at once, and other processes may not hear of it earlier. What it
-  // does to its disk and tells its clients is there at once. That is as if the thread had stopped
-  // a little later.
+  // Does what leaves the process, as soon as the thread goes on. The simulation cannot interrupt
+  // the thread: it runs on to the end of what it was doing. Messages to others wait here. What it
+  // does to its disk and tells its clients is there early, as if it had stopped a little later.
   void Send(Work work);
 
  private:
