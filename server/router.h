@@ -51,8 +51,8 @@ class Router {
   Router(std::unique_ptr<FrontEnd> front_end, const Flags& flags, EtcdOptions etcd,
          const PeerPem& pem);
 
-  // Bytes of the parts of lookups that are not merged yet. Decoded, they take a small multiple.
-  static constexpr std::uint64_t kPartBytesMax = std::uint64_t{256} << 20;
+  // Bytes of what ranges have answered to lookups that are in progress.
+  static constexpr std::uint64_t kPartBytesMax = std::uint64_t{512} << 20;
 
   // Whether a node can be called.
   bool has_node() const;

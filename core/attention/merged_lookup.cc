@@ -257,12 +257,14 @@ absl::Status MergedLookup::CheckSums(const std::vector<RowSums>& sums) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LookupResult> MergedLookup::Finish(const std::vector<RowSums>& sums) {
+absl::StatusOr<LookupResult> MergedLookup::Finish(const std::vector<RowSums>& sums,
+                                                  absl::FunctionRef<bool()> continues) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckSums(sums));
   const AnswerShape& shape = merged_.shape;
   const auto head_value_dim = static_cast<std::size_t>(shape.head_value_dim());
   std::vector<double> sum(head_value_dim);
   for (std::size_t q = 0; q < merged_.answers.size(); ++q) {
+    if (!continues()) return Cancelled();
     const PartialAnswer& answer = merged_.answers[q];
     if (!shape.selects_rows()) {
       writer_->WriteSums(q, answer.state, answer.sum, answer.arithmetic_error);
@@ -276,11 +278,17 @@ absl::StatusOr<LookupResult> MergedLookup::Finish(const std::vector<RowSums>& su
     }
     writer_->WriteSums(q, answer.state, sum, kErrorBoundDefault);
   }
-  AddIds(merged_.ids);
+  // The first phase has the ids of all listed rows, or else the second has. The parts are in the
+  // order of their positions.
+  std::vector<PositionedId> ids = std::move(merged_.ids);
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (!requests_[i].empty()) AddIds(sums[i].ids);
+    if (!requests_[i].empty()) ids.insert(ids.end(), sums[i].ids.begin(), sums[i].ids.end());
   }
   AttentionAnswer& answer = writer_->answer();
+  for (QueryWeights& weights : answer.weights) {
+    if (!continues()) return Cancelled();
+    AddIds(ids, weights);
+  }
   return LookupResult{.values = std::move(answer.values),
                       .query_count = shape.query_count,
                       .value_dim = shape.value_dim,
@@ -290,13 +298,10 @@ absl::StatusOr<LookupResult> MergedLookup::Finish(const std::vector<RowSums>& su
                       .row_count = merged_.row_count};
 }
 
-void MergedLookup::AddIds(const std::vector<PositionedId>& ids) {
-  if (ids.empty()) return;
-  for (QueryWeights& weights : writer_->answer().weights) {
-    for (WeightedRow& row : weights.rows) {
-      const auto found = std::ranges::lower_bound(ids, row.position, {}, &PositionedId::position);
-      if (found != ids.end() && found->position == row.position) row.id = found->id;
-    }
+void MergedLookup::AddIds(const std::vector<PositionedId>& ids, QueryWeights& weights) {
+  for (WeightedRow& row : weights.rows) {
+    const auto found = std::ranges::lower_bound(ids, row.position, {}, &PositionedId::position);
+    if (found != ids.end() && found->position == row.position) row.id = found->id;
   }
 }
 

@@ -95,16 +95,22 @@ absl::Status LookupTask::TakeMemory(const MemoryRow& row, std::size_t memory_ind
   return absl::OkStatus();
 }
 
-double LookupTask::SelectCost(const LookupRequest& request, const Snapshot& snapshot) {
+double LookupTask::SelectCost(const LookupRequest& request, const Snapshot& snapshot,
+                              std::optional<PositionRange> part) {
   const RowFilter& filter = request.filter;
   const std::uint64_t row_count = snapshot.row_count();
   double cost = 0;
   const std::size_t tags = filter.ids.size() + filter.exclude_ids.size() +
                            filter.any_labels.size() + filter.no_labels.size();
   if (tags > 0) {
-    const std::uint64_t end = std::min(filter.end.value_or(row_count), row_count);
-    const std::uint64_t begin = std::min(filter.begin.value_or(0), end);
-    cost += SelectionCost(tags, std::min(end - begin, filter.last.value_or(row_count)));
+    std::uint64_t end = std::min(filter.end.value_or(row_count), row_count);
+    std::uint64_t begin = std::min(filter.begin.value_or(0), end);
+    begin = end - std::min(end - begin, filter.last.value_or(row_count));
+    if (part) {
+      end = std::clamp(part->end, begin, end);
+      begin = std::clamp(part->begin, begin, end);
+    }
+    cost += SelectionCost(tags, end - begin);
   }
   if (request.source == Source::kMemory || request.source == Source::kRowsAndMemory) {
     const StoreConfig& config = snapshot.config();

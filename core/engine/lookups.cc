@@ -157,8 +157,11 @@ void Lookups::StartCall(Call call) {
   }
   absl::StatusOr<std::shared_ptr<const Snapshot>> snapshot = SnapshotOf(call);
   if (!snapshot.ok()) return Refuse(std::move(call), snapshot.status());
-  if (LookupTask::SelectCost(call.request, **snapshot) > kInlineCostMax) {
-    return SubmitSelection(std::move(call), *std::move(snapshot), Scheduler::Admission::kBounded);
+  const Scheduler::Admission admission = call.part && call.part->is_further
+                                             ? Scheduler::Admission::kAdmitted
+                                             : Scheduler::Admission::kBounded;
+  if (LookupTask::SelectCost(call.request, **snapshot, RangeOf(call.part)) > kInlineCostMax) {
+    return SubmitSelection(std::move(call), *std::move(snapshot), admission);
   }
   std::unique_ptr<LookupJob> lookup = JobOf(call);
   if (absl::Status status =
@@ -166,8 +169,10 @@ void Lookups::StartCall(Call call) {
       !status.ok()) {
     return lookup->Refuse(std::move(status));
   }
-  scheduler_.Submit(LookupJob::Queued(std::move(lookup), call.store->number()),
-                    Scheduler::Admission::kBounded);
+  QueuedJob queued = LookupJob::Queued(std::move(lookup), call.store->number());
+  // What takes hardly any time runs here, as kBounded lets it.
+  const bool is_short = queued.cost <= kInlineCostMax;
+  scheduler_.Submit(std::move(queued), is_short ? Scheduler::Admission::kBounded : admission);
 }
 
 void Lookups::StartAtRevision(Call call) {
@@ -216,7 +221,7 @@ void Lookups::Refuse(Call call, absl::Status status) {
 
 void Lookups::SubmitSelection(Call call, std::shared_ptr<const Snapshot> snapshot,
                               Scheduler::Admission admission) {
-  const double cost = LookupTask::SelectCost(call.request, *snapshot);
+  const double cost = LookupTask::SelectCost(call.request, *snapshot, RangeOf(call.part));
   QueuedJob selection{.store = cost <= kInlineCostMax ? kNoStoreShort : kNoStore, .cost = cost};
   if (admission == Scheduler::Admission::kBounded) {
     selection.answer_time_max = context_.limits.lookup_wait_max;

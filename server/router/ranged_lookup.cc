@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/limits.h"
+#include "core/base/status_macros.h"
 #include "core/base/steady_time.h"
-#include "server/base/method.h"
 #include "server/router/ranged_stores.h"
 #include "server/router/replica_call.h"
 #include "server/router/wire_fields.h"
@@ -36,6 +40,11 @@ constexpr int kMinRevisionField = 8;
 constexpr int kLinearizableField = 10;
 // Field number of AnswerPartRequest and SumRowsRequest.
 constexpr int kLookupField = 1;
+
+// A lookup asks a node for two parts at a time: the node can begin with one as soon as it has ended
+// the other. If the lookup takes more bytes than this, it asks for one: its parts take long, and
+// their answers take much room.
+constexpr std::size_t kManyBytes = std::size_t{256} << 10;
 
 bool ParseBytes(grpc::ByteBuffer bytes, google::protobuf::MessageLite& message) {
   MessageReader reader(bytes);
@@ -88,6 +97,13 @@ void RangedLookup::Run(Step step) {
   if (done != nullptr) done(std::move(ending.status), ending.response);
 }
 
+template <typename Step>
+void RangedLookup::RunIn(int round, Step step) {
+  Run([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (round == round_) step();
+  });
+}
+
 void RangedLookup::Start() {
   parts_.tenants.FindGroup(store_,
                            [self = shared_from_this()](const absl::StatusOr<std::string>& group) {
@@ -115,6 +131,7 @@ void RangedLookup::Begin() {
   ranges_.clear();
   merged_.reset();
   sums_.clear();
+  turns_.Clear();
   grpc::ByteBuffer bytes = request_.bytes;
   cluster::v1::BeginLookupRequest begin;
   begin.set_store(store_);
@@ -126,35 +143,51 @@ void RangedLookup::Begin() {
     begin.set_query_count(static_cast<std::uint32_t>(
         std::min<std::uint64_t>(queries, std::numeric_limits<std::uint32_t>::max())));
   }
-  Ask(std::string(SpecOf(Method::kBeginLookup).path), BytesOf(begin), std::nullopt,
-      &RangedLookup::OnBegun);
+  Ask(Method::kBeginLookup, BytesOf(begin), std::nullopt, &RangedLookup::OnBegun);
 }
 
-void RangedLookup::OnBegun(std::size_t, grpc::ByteBuffer& response) {
+void RangedLookup::OnBegun(int round, std::size_t, grpc::ByteBuffer& response) {
   cluster::v1::BeginLookupResponse begun;
-  if (!ParseBytes(response, begun)) return Finish(Malformed("something else than ranges"));
-  revision_ = begun.revision();
-  incarnation_ = begun.incarnation();
-  if (begun.ranges_size() > kRangeCountMax) return Finish(Malformed("too many ranges"));
-  for (const cluster::v1::StoreRange& told : begun.ranges()) {
-    const bool is_next =
-        ranges_.empty() ? told.begin() == 0 : told.begin() > ranges_.back().positions.begin;
-    if (!is_next) return Finish(Malformed("ranges that do not follow each other"));
-    if (!ranges_.empty()) ranges_.back().positions.end = told.begin();
-    Range& range = ranges_.emplace_back();
-    range.positions.begin = told.begin();
-    range.nodes.assign(told.nodes().begin(), told.nodes().end());
-  }
-  // The ranges were taken away since the router has heard of them.
-  if (ranges_.empty()) {
-    parts_.ranged_stores.Forget(store_);
-    ranges_.emplace_back();
-  }
-  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+  const bool is_read = ParseBytes(response, begun);
+  RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (!is_read) return Finish(Malformed("something else than ranges"));
+    revision_ = begun.revision();
+    incarnation_ = begun.incarnation();
+    if (begun.ranges_size() > kRangeCountMax) return Finish(Malformed("too many ranges"));
+    for (const cluster::v1::StoreRange& told : begun.ranges()) {
+      const bool is_next =
+          ranges_.empty() ? told.begin() == 0 : told.begin() > ranges_.back().positions.begin;
+      if (!is_next) return Finish(Malformed("ranges that do not follow each other"));
+      if (!ranges_.empty()) ranges_.back().positions.end = told.begin();
+      Range& range = ranges_.emplace_back();
+      range.positions.begin = told.begin();
+      range.nodes.assign(told.nodes().begin(), told.nodes().end());
+    }
+    // The ranges were taken away since the router has heard of them.
+    if (ranges_.empty()) {
+      parts_.ranged_stores.Forget(store_);
+      ranges_.emplace_back();
+    }
+    AskForParts();
+  });
+}
+
+void RangedLookup::AskForParts() {
+  // A node decides by its first part whether it takes the lookup. So that is the largest one whose
+  // size is known, which is not that of the last range.
+  std::vector<std::size_t> order(ranges_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, std::greater(), [&](std::size_t i) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        const PositionRange& positions = ranges_[i].positions;
+        return positions.end == PositionRange::kOpenEnd ? 0 : positions.end - positions.begin;
+      });
+  absl::flat_hash_set<std::string> asked;
+  for (const std::size_t i : order) {
     cluster::v1::AnswerPartRequest request;
     SetPart(i, *request.mutable_part());
-    Ask(std::string(SpecOf(Method::kAnswerPart).path),
-        WithMessage(BytesOf(request), kLookupField, request_.bytes), i, &RangedLookup::OnPart);
+    request.mutable_part()->set_is_further(!asked.insert(FirstNodeOf(i)).second);
+    AskRange(Method::kAnswerPart, request, i, &RangedLookup::OnPart);
   }
 }
 
@@ -165,35 +198,62 @@ void RangedLookup::SetPart(std::size_t range, cluster::v1::LookupPart& part) con
   part.set_incarnation(incarnation_);
 }
 
-void RangedLookup::OnPart(std::size_t range, grpc::ByteBuffer& response) {
-  std::optional<SharedLimit::Share> bytes = parts_.part_bytes.Take(response.Length());
-  if (!bytes.has_value()) {
-    return Finish(WithRetryAfter(
-        MakeError(reasons::kQueueFull,
-                  "The parts of answers that this router holds would take too many bytes; ask for "
-                  "fewer queries at a time"),
-        absl::Seconds(1)));
-  }
-  ranges_[range].part_bytes.emplace(*std::move(bytes));
-  cluster::v1::PartialLookup message;
-  if (!ParseBytes(response, message)) return Finish(Malformed("something else than a part"));
-  absl::StatusOr<PartialLookup> part = DecodePartialLookup(message);
-  if (!part.ok()) return Finish(Malformed(part.status().message()));
-  ranges_[range].part = *std::move(part);
-  const bool has_all =
-      std::ranges::all_of(ranges_, [](const Range& one) { return one.part.has_value(); });
-  if (has_all) MergeParts();
+absl::StatusOr<SharedLimit::Share> RangedLookup::TakeBytes(std::uint64_t count) const {
+  std::optional<SharedLimit::Share> bytes = parts_.part_bytes.Take(count);
+  if (bytes.has_value()) return *std::move(bytes);
+  return WithRetryAfter(
+      MakeError(reasons::kQueueFull,
+                "The parts of answers that this router holds would take too many bytes; ask for "
+                "fewer queries at a time"),
+      absl::Seconds(1));
 }
+
+absl::StatusOr<RangedLookup::Decoded<PartialLookup>> RangedLookup::ReadPart(
+    grpc::ByteBuffer& response) const {
+  Decoded<PartialLookup> decoded;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(SharedLimit::Share bytes, TakeBytes(response.Length()));
+  decoded.bytes.push_back(std::move(bytes));
+  cluster::v1::PartialLookup message;
+  if (!ParseBytes(response, message)) return Malformed("something else than a part");
+  // Components are decoded to float64. An answer without a row comes as two bytes.
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      SharedLimit::Share answers,
+      TakeBytes(response.Length() +
+                static_cast<std::uint64_t>(message.answers_size()) * sizeof(PartialAnswer)));
+  decoded.bytes.push_back(std::move(answers));
+  absl::StatusOr<PartialLookup> part = DecodePartialLookup(message);
+  if (!part.ok()) return Malformed(part.status().message());
+  decoded.answer = *std::move(part);
+  return decoded;
+}
+
+void RangedLookup::OnPart(int round, std::size_t range, grpc::ByteBuffer& response) {
+  absl::StatusOr<Decoded<PartialLookup>> part = ReadPart(response);
+  RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (!part.ok()) return Finish(part.status());
+    Range& of = ranges_[range];
+    const PartialLookup& answer = part->answer;
+    if (answer.range != of.positions || answer.revision != revision_ ||
+        answer.incarnation != incarnation_) {
+      return Finish(Malformed("another part than it was asked for"));
+    }
+    of.part = std::move(part->answer);
+    of.bytes = std::move(part->bytes);
+    const bool has_all =
+        std::ranges::all_of(ranges_, [](const Range& one) { return one.part.has_value(); });
+    if (has_all) MergeParts();
+  });
+}
+
+bool RangedLookup::continues() const { return !is_cancelled_ && absl::Now() < request_.deadline; }
 
 void RangedLookup::MergeParts() {
   std::vector<PartialLookup> parts;
   for (Range& range : ranges_) parts.push_back(*std::exchange(range.part, std::nullopt));
-  absl::StatusOr<MergedLookup> merged =
-      MergedLookup::Merge(std::move(parts), parts_.message_bytes_max,
-                          [this] { return !is_cancelled_ && absl::Now() < request_.deadline; });
+  absl::StatusOr<MergedLookup> merged = MergedLookup::Merge(
+      std::move(parts), parts_.message_bytes_max, [this] { return continues(); });
   if (!merged.ok()) return Finish(merged.status());
   merged_ = *std::move(merged);
-  for (Range& range : ranges_) range.part_bytes.reset();
   sums_.resize(ranges_.size());
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const RowSumsRequest& wanted = merged_->requests()[i];
@@ -202,25 +262,39 @@ void RangedLookup::MergeParts() {
     cluster::v1::SumRowsRequest request;
     SetPart(i, *request.mutable_part());
     *request.mutable_rows() = EncodeRowSumsRequest(wanted);
-    Ask(std::string(SpecOf(Method::kSumRows).path),
-        WithMessage(BytesOf(request), kLookupField, request_.bytes), i, &RangedLookup::OnSums);
+    AskRange(Method::kSumRows, request, i, &RangedLookup::OnSums);
   }
   FinishIfComplete();
 }
 
-void RangedLookup::OnSums(std::size_t range, grpc::ByteBuffer& response) {
+absl::StatusOr<RangedLookup::Decoded<RowSums>> RangedLookup::ReadSums(
+    grpc::ByteBuffer& response) const {
+  Decoded<RowSums> decoded;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(SharedLimit::Share bytes, TakeBytes(response.Length()));
+  decoded.bytes.push_back(std::move(bytes));
   cluster::v1::RowSums message;
-  if (!ParseBytes(response, message)) return Finish(Malformed("something else than sums"));
+  if (!ParseBytes(response, message)) return Malformed("something else than sums");
   absl::StatusOr<RowSums> sums = DecodeRowSums(message);
-  if (!sums.ok()) return Finish(Malformed(sums.status().message()));
-  sums_[range] = *std::move(sums);
-  ranges_[range].has_sums = true;
-  FinishIfComplete();
+  if (!sums.ok()) return Malformed(sums.status().message());
+  decoded.answer = *std::move(sums);
+  return decoded;
+}
+
+void RangedLookup::OnSums(int round, std::size_t range, grpc::ByteBuffer& response) {
+  absl::StatusOr<Decoded<RowSums>> sums = ReadSums(response);
+  RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (!sums.ok()) return Finish(sums.status());
+    sums_[range] = std::move(sums->answer);
+    std::ranges::move(sums->bytes, std::back_inserter(ranges_[range].bytes));
+    ranges_[range].has_sums = true;
+    FinishIfComplete();
+  });
 }
 
 void RangedLookup::FinishIfComplete() {
   if (!std::ranges::all_of(ranges_, &Range::has_sums)) return;
-  const absl::StatusOr<LookupResult> result = merged_->Finish(sums_);
+  const absl::StatusOr<LookupResult> result =
+      merged_->Finish(sums_, [this] { return continues(); });
   if (!result.ok()) return Finish(result.status());
   v1::LookupRequest request;
   v1::LookupResponse response;
@@ -261,25 +335,52 @@ void RangedLookup::BeginAgain() {
            });
 }
 
-void RangedLookup::Ask(const std::string& method, const grpc::ByteBuffer& bytes,
+std::string RangedLookup::FirstNodeOf(std::size_t range) const {
+  const std::vector<std::string>& nodes = ranges_[range].nodes;
+  return nodes.empty() ? "" : nodes.front();
+}
+
+void RangedLookup::AskRange(Method method, const google::protobuf::MessageLite& request,
+                            std::size_t range, OnAnswer on_answer) {
+  const grpc::ByteBuffer bytes = WithMessage(BytesOf(request), kLookupField, request_.bytes);
+  if (static_cast<std::int64_t>(bytes.Length()) > parts_.message_bytes_max) {
+    return Finish(MakeError(
+        reasons::kMessageTooLarge,
+        absl::StrCat("The store's rows are at several nodes, and what this lookup asks one of them "
+                     "would take ",
+                     bytes.Length(), " bytes, of at most ", parts_.message_bytes_max,
+                     "; ask for fewer queries at a time, or for fewer rows"),
+        {{"limit", absl::StrCat(parts_.message_bytes_max)}}));
+  }
+  Ask(method, bytes, range, on_answer);
+}
+
+void RangedLookup::Ask(Method method, const grpc::ByteBuffer& bytes,
                        std::optional<std::size_t> range, OnAnswer on_answer) {
   RoutedRequest request = request_;
-  request.method = method;
+  request.method = std::string(SpecOf(method).path);
   request.bytes = bytes;
   auto done = [self = shared_from_this(), round = round_, range, on_answer](
                   const absl::Status& status, grpc::ByteBuffer response) {
-    self->Run([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      if (round != self->round_) return;
-      if (!status.ok()) return self->OnError(range, status);
-      (*self.*on_answer)(range.value_or(0), response);
-    });
+    if (range.has_value()) {
+      self->RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        auto next = self->turns_.EndTurn(self->FirstNodeOf(*range));
+        if (next.has_value()) self->to_start_.push_back(*std::move(next));
+      });
+    }
+    if (status.ok()) return (*self.*on_answer)(round, range.value_or(0), response);
+    self->RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->OnError(range, status); });
   };
   // Only the first call is about the store: the others ask for one revision, whatever the router
   // has seen.
-  calls_.push_back(ReplicaCall::Make(
+  std::shared_ptr<RoutedCall> call = ReplicaCall::Make(
       parts_, std::move(request), range.has_value() ? "" : store_, std::move(done),
-      range.has_value() ? ranges_[*range].nodes : std::vector<std::string>()));
-  to_start_.push_back(calls_.back());
+      range.has_value() ? ranges_[*range].nodes : std::vector<std::string>());
+  calls_.push_back(call);
+  if (!range.has_value()) return to_start_.push_back(std::move(call));
+  const std::size_t most = request_.bytes.Length() > kManyBytes ? 1 : 2;
+  auto first = turns_.Add(FirstNodeOf(*range), most, std::move(call));
+  if (first.has_value()) to_start_.push_back(*std::move(first));
 }
 
 void RangedLookup::DropCalls() {

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_ROUTER_RANGED_LOOKUP_H_
 #define SOFTLOOKUP_SERVER_ROUTER_RANGED_LOOKUP_H_
 
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/alarm.h>
 
 #include <atomic>
@@ -13,9 +14,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/method.h"
 #include "server/cluster/shared_limit.h"
+#include "server/router/node_turns.h"
 #include "server/router/route.h"
 #include "server/router/routed_call.h"
 #include "server/rpc/ranges/ranges.pb.h"
@@ -26,7 +30,8 @@ namespace softlookup::server {
 // A lookup in a store that is cut into ranges. Asks one replica for the revision to answer as of
 // and for the ranges as they are then; then each range for its part; and where top_k selects rows,
 // the ranges that have some of them a second time (docs/decisions/0029-partial-answers.md). If a
-// range does not keep that revision, or does not have the store yet, begins again. Thread-safe.
+// range does not keep that revision, or does not have the store yet, begins again. Asks a node that
+// has many ranges for a few parts at a time. Thread-safe.
 class RangedLookup final : public Route, public std::enable_shared_from_this<RangedLookup> {
  public:
   static std::shared_ptr<RangedLookup> Make(const RouterParts& parts, RoutedRequest request,
@@ -41,29 +46,41 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
     PositionRange positions;
     std::vector<std::string> nodes;
     std::optional<PartialLookup> part;
-    std::optional<SharedLimit::Share> part_bytes;
+    std::vector<SharedLimit::Share> bytes;  // Of what the range has answered.
     bool has_sums = false;  // The range has answered in the second phase, or was not asked.
   };
   struct Ending {
     absl::Status status;
     grpc::ByteBuffer response;
   };
-  using OnAnswer = void (RangedLookup::*)(std::size_t range, grpc::ByteBuffer& response);
+  // An answer as it is decoded, with the bytes that it takes.
+  template <typename Answer>
+  struct Decoded {
+    Answer answer;
+    std::vector<SharedLimit::Share> bytes;
+  };
+  // Reads the answer of `range` to a call of `round`, and takes the step that comes next. Decoding
+  // takes time, so these are called without the mutex.
+  using OnAnswer = void (RangedLookup::*)(int round, std::size_t range, grpc::ByteBuffer& response);
 
   RangedLookup(const RouterParts& parts, RoutedRequest request, std::string store, Done done);
 
   // Calls `step` unless the lookup is over, then done_ if that has called Finish().
   template <typename Step>
   void Run(Step step);
+  // Runs `step` if the round is still this one.
+  template <typename Step>
+  void RunIn(int round, Step step);
   void Finish(absl::Status status, const grpc::ByteBuffer& response = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The steps of a round.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnBegun(std::size_t, grpc::ByteBuffer& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnPart(std::size_t range, grpc::ByteBuffer& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnBegun(int round, std::size_t, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AskForParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnPart(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void MergeParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnSums(std::size_t range, grpc::ByteBuffer& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSums(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void FinishIfComplete() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Begins the next round: the second one at once, and later ones after a pause, within
   // RoutedCall::kTryMax.
@@ -72,10 +89,20 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   void OnError(std::optional<std::size_t> range, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Reads answers, and takes their bytes from RouterParts::part_bytes.
+  absl::StatusOr<SharedLimit::Share> TakeBytes(std::uint64_t count) const;
+  absl::StatusOr<Decoded<PartialLookup>> ReadPart(grpc::ByteBuffer& response) const;
+  absl::StatusOr<Decoded<RowSums>> ReadSums(grpc::ByteBuffer& response) const;
+  bool continues() const;
+
   // Asks a replica, those of `range` first if it is one. Calls `on_answer` with its answer.
-  void Ask(const std::string& method, const grpc::ByteBuffer& bytes,
-           std::optional<std::size_t> range, OnAnswer on_answer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ask(Method method, const grpc::ByteBuffer& bytes, std::optional<std::size_t> range,
+           OnAnswer on_answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As Ask(), with `request` to `range`, which is sent with the lookup in it.
+  void AskRange(Method method, const google::protobuf::MessageLite& request, std::size_t range,
+                OnAnswer on_answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The node that a range asks first. Empty if any node has its rows.
+  std::string FirstNodeOf(std::size_t range) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets what a range has to know of the lookup.
   void SetPart(std::size_t range, cluster::v1::LookupPart& part) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -97,6 +124,7 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   std::uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Range> ranges_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<RoutedCall>> calls_ ABSL_GUARDED_BY(mutex_);      // Of this round.
+  NodeTurns<std::shared_ptr<RoutedCall>> turns_ ABSL_GUARDED_BY(mutex_);        // Of this round.
   std::vector<std::shared_ptr<RoutedCall>> to_start_ ABSL_GUARDED_BY(mutex_);   // By Run().
   std::vector<std::shared_ptr<RoutedCall>> to_cancel_ ABSL_GUARDED_BY(mutex_);  // By Run().
   std::optional<MergedLookup> merged_ ABSL_GUARDED_BY(mutex_);

@@ -35,7 +35,7 @@ struct RouterParts {
   SeenRevisions& revisions;
   RangedStores& ranged_stores;
   SilenceWatch& silence;
-  SharedLimit& part_bytes;             // Of the parts of lookups that are not merged yet.
+  SharedLimit& part_bytes;             // Of what ranges have answered to lookups in progress.
   std::int64_t message_bytes_max = 0;  // Of an answer that the router makes.
 };
 

@@ -96,7 +96,8 @@ void BeginLookupCall::Run() {
 LookupPart PartOf(const cluster::v1::LookupPart& message) {
   return {.range = {.begin = message.range_begin(), .end = message.range_end()},
           .revision = message.revision(),
-          .incarnation = message.incarnation()};
+          .incarnation = message.incarnation(),
+          .is_further = message.is_further()};
 }
 
 // Answers a part of a lookup.

@@ -62,7 +62,7 @@ void MergeAlone(PartialLookup part) {
   const RowSumsRequest& request = merged->requests()[0];
   RowSums sums;
   if (!request.rows.empty()) sums.sums.resize(components);
-  const auto result = merged->Finish({sums});
+  const auto result = merged->Finish({sums}, [] { return true; });
   REQUIRE(result.ok());
   CheckAnswer(*result);
 }

@@ -18,6 +18,12 @@
 namespace softlookup::testing {
 namespace {
 
+// Of nodes that refuse lookups beside others that take longer than four times as long.
+class RouterRangesOfBusyNodesTest : public RouterRangesTest {
+ protected:
+  RouterRangesOfBusyNodesTest() : RouterRangesTest({"--max-waiting-work", "1"}) {}
+};
+
 class RouterRangesAnswersTest : public RouterRangesTest {
  protected:
   // Lookups with all kinds of options, by what they have.
@@ -175,6 +181,27 @@ TEST_F(RouterRangesAnswersTest, AreThoseOfOneMachineOverAnyNumberOfRanges) {
   }
   // Each node has answered for the ranges that it has.
   for (const char* node : {"n1", "n2", "n3"}) EXPECT_GT(PartsAt(node), 0) << node;
+}
+
+TEST_F(RouterRangesOfBusyNodesTest, ManyPartsOfALookupDoNotStandInEachOthersWay) {
+  constexpr std::int64_t kRows = 16 * kRowsPerAppend;
+  Create(StoreMessage(kStore, kKeyDim, kValueDim));
+  Fill(kRows);
+  Split(16);
+  Rebalance("n2");
+  cluster_.AwaitEqual("n1");
+  for (const std::int64_t queries : {1, 100, 256}) {
+    v1::LookupRequest request = Request(queries);
+    v1::LookupResponse response;
+    ASSERT_THAT(LookUpAt(*router_, request, &response), IsGrpcOk()) << queries;
+    EXPECT_EQ(response.stats(0).counted_rows(), kRows);
+    // Selected by their labels, and in two phases.
+    request.mutable_filter()->add_any_labels("third");
+    request.mutable_options()->set_top_k(kRows / 8);
+    ASSERT_THAT(LookUpAt(*router_, request, &response), IsGrpcOk()) << queries;
+    EXPECT_EQ(response.stats(0).counted_rows(), kRows / 8);
+  }
+  EXPECT_EQ(PartsAt("n1") + PartsAt("n3"), 0);
 }
 
 TEST_F(RouterRangesTest, RowsThatAreReplacedMeanwhileAreCountedOnce) {

@@ -111,8 +111,10 @@ class MergedLookup {
 
   // Returns the answer. `sums` has what the parts have answered to their requests, by part. It may
   // be empty if all requests are, and the element of a part that was not asked is not read.
-  // INTERNAL if an element does not fit its request. Call this once, last.
-  absl::StatusOr<LookupResult> Finish(const std::vector<RowSums>& sums);
+  // INTERNAL if an element does not fit its request. CANCELLED once continues() returns false. Call
+  // this once, last.
+  absl::StatusOr<LookupResult> Finish(const std::vector<RowSums>& sums,
+                                      absl::FunctionRef<bool()> continues);
 
  private:
   MergedLookup(PartialLookup facts, std::vector<PositionRange> ranges, std::int64_t bytes_max);
@@ -122,7 +124,8 @@ class MergedLookup {
   // Returns the request to the part whose range has `position`.
   RowSumsRequest& RequestWith(std::uint64_t position);
   absl::Status CheckSums(const std::vector<RowSums>& sums) const;
-  void AddIds(const std::vector<PositionedId>& ids);
+  // Sets the ids of the rows that `weights` lists, of `ids`, which are in the order of positions.
+  static void AddIds(const std::vector<PositionedId>& ids, QueryWeights& weights);
 
   // The answer over all ranges. If top_k selects rows, each state is that of the selected rows.
   PartialLookup merged_;

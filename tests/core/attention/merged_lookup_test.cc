@@ -355,8 +355,9 @@ TEST_F(MisfitTest, EveryRowMustBeInARange) {
 TEST_F(MisfitTest, SumsThatWereAskedForMustCome) {
   auto merged = MergedLookup::Merge(parts_, task_.answer_bytes_max, GoOn);
   ASSERT_THAT(merged, IsOk());
-  EXPECT_THAT(merged->Finish({}).status(), StatusIs(absl::StatusCode::kInternal, "asked for"));
-  EXPECT_THAT(merged->Finish(std::vector<RowSums>(3)).status(),
+  EXPECT_THAT(merged->Finish({}, [] { return true; }).status(),
+              StatusIs(absl::StatusCode::kInternal, "asked for"));
+  EXPECT_THAT(merged->Finish(std::vector<RowSums>(3), [] { return true; }).status(),
               StatusIs(absl::StatusCode::kInternal, "asked for"));
 }
 
@@ -371,7 +372,8 @@ TEST_F(MisfitTest, IdsOfRowsOfAnotherRangeAreRefused) {
     }
     sums[i].ids = {{.position = parts_[i].range.begin}, {.position = parts_[i].range.begin}};
   }
-  EXPECT_THAT(merged->Finish(sums).status(), StatusIs(absl::StatusCode::kInternal, "ids of"));
+  EXPECT_THAT(merged->Finish(sums, [] { return true; }).status(),
+              StatusIs(absl::StatusCode::kInternal, "ids of"));
 }
 
 TEST_F(MisfitTest, AMergeEndsOnceItIsCancelled) {

@@ -98,7 +98,7 @@ inline LookupResult AttendInParts(const AttentionTask& whole,
     const RowSumsRequest& request = merged->requests()[i];
     if (!request.empty()) sums[i] = SumsOfPart(whole, ranges[i], request);
   }
-  const absl::StatusOr<LookupResult> result = merged->Finish(sums);
+  const absl::StatusOr<LookupResult> result = merged->Finish(sums, [] { return true; });
   EXPECT_THAT(result, testing::IsOk());
   return result.ok() ? *result : LookupResult();
 }

@@ -117,7 +117,7 @@ class LookupPartsTest : public ::testing::Test {
       between();
       SOFTLOOKUP_ASSIGN_OR_RETURN(sums[i], SumRowsAndWait(*engine_, request, parts[i], asked));
     }
-    return merged.Finish(sums);
+    return merged.Finish(sums, [] { return true; });
   }
 
   static AttentionAnswer AnswerOf(LookupResult result) {

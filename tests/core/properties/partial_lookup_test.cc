@@ -138,7 +138,7 @@ class PartialLookupTest : public ::testing::TestWithParam<std::tuple<StorageType
       EXPECT_THAT(found, IsOk());
       if (found.ok()) sums[i] = *found;
     }
-    const absl::StatusOr<LookupResult> result = merged->Finish(sums);
+    const absl::StatusOr<LookupResult> result = merged->Finish(sums, [] { return true; });
     EXPECT_THAT(result, IsOk());
     return result.ok() ? *result : LookupResult();
   }
