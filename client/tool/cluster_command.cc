@@ -118,8 +118,11 @@ void AddClusterCommands(CLI::App* app, Session* session) {
       "cluster", "Show and change the server's group, and the ranges of stores");
   cluster->require_subcommand(1);
   cluster->footer(
-      "For servers with --cluster-etcd. Any replica tells the status and the ranges. The other\n"
-      "commands are for the primary: give its address as --server, or that of a router.");
+      "For servers with --cluster-etcd. A router takes all of these commands: give its address as\n"
+      "--server. Any replica tells the status, and what it has of the ranges. The primary also "
+      "adds\n"
+      "and removes replicas, and hands over. move and rebalance ask other nodes, so they need a\n"
+      "router.");
 
   CLI::App* status = cluster->add_subcommand("status", "List the replicas, and what they lack");
   status->footer(

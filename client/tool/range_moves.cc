@@ -161,10 +161,16 @@ absl::StatusOr<StoreRanges> MakeMove(Client& client, const std::string& store,
         "its rows, and may have ", kNodesMax, "; take it from some nodes first"));
   }
   if (!added.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(ranges, client.MoveRange(store, move.begin, all));
-    for (const std::string& node : added) {
-      CLIENT_RETURN_IF_ERROR(AwaitRows(client, store, move.begin, node, session));
+    CLIENT_RETURN_IF_ERROR(client.MoveRange(store, move.begin, all, /*dry_run=*/true).status());
+    // The server may be one that cannot ask the nodes whether they have loaded the range.
+    for (const std::string& node : move.nodes) {
+      CLIENT_RETURN_IF_ERROR(client.GetRanges(store, node).status());
     }
+    CLIENT_ASSIGN_OR_RETURN(ranges, client.MoveRange(store, move.begin, all));
+  }
+  // A node that has the range by a move that was cut short may still be loading it.
+  for (const std::string& node : move.nodes) {
+    CLIENT_RETURN_IF_ERROR(AwaitRows(client, store, move.begin, node, session));
   }
   if (all.size() == move.nodes.size()) return ranges;  // No node loses the range.
   return client.MoveRange(store, move.begin, move.nodes);

@@ -35,12 +35,16 @@ absl::Status Begin(Call& call, const GroupMember& member, const std::string& sto
   return call.gate().Enter(store);
 }
 
-// Checks that `nodes`, of a request, can be those of a range, and are replicas of the group.
+// Checks that `nodes`, of a request, can be those of a range, and are replicas of the group or
+// among `present`, the nodes that the range has. A node that was removed from the group stays among
+// these until the range moves.
 absl::Status CheckNodes(const std::vector<std::string>& nodes,
-                        const std::vector<std::string>& replicas) {
+                        const std::vector<std::string>& replicas,
+                        const std::vector<std::string>& present) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRangeNodes("nodes", nodes));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (std::ranges::binary_search(replicas, nodes[i])) continue;
+    if (std::ranges::find(present, nodes[i]) != present.end()) continue;
     return InvalidOption(absl::StrCat("nodes[", i, "]"),
                          absl::StrCat("node ", nodes[i], " is no replica of the group, which has ",
                                       absl::StrJoin(replicas, ", ")));
@@ -92,10 +96,16 @@ absl::Status MoveRange(Engine& engine, const GroupMember& member, Call& call,
   SOFTLOOKUP_RETURN_IF_ERROR(Begin(call, member, request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::string> replicas, ReplicasOf(member));
   const std::vector<std::string> nodes(request.nodes().begin(), request.nodes().end());
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckNodes(nodes, replicas));
   return Apply(
       engine, request,
-      [&](const StoreInfo& store) { return WithNodes(store, request.begin(), nodes); }, response);
+      [&](const StoreInfo& store) -> absl::StatusOr<std::vector<StoreRange>> {
+        const std::vector<StoreRange>& ranges = store.config.ranges;
+        const auto range = std::ranges::find(ranges, request.begin(), &StoreRange::begin);
+        SOFTLOOKUP_RETURN_IF_ERROR(CheckNodes(
+            nodes, replicas, range == ranges.end() ? std::vector<std::string>() : range->nodes));
+        return WithNodes(store, request.begin(), nodes);
+      },
+      response);
 }
 
 absl::Status GetRanges(Engine& engine, const GroupMember& member, Call& call,

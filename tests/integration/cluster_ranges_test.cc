@@ -240,6 +240,30 @@ TEST_F(ClusterRangesTest, TheToolShowsThePlanAndMakesIt) {
             "{\"store\":\"s\",\"revision\":6,\"row_count\":20000,\"ranges\":[]}\n");
 }
 
+TEST_F(ClusterRangesTest, ARangeMovesFromANodeThatHasLeft) {
+  ASSERT_EQ(Tool({"split", "s", "--ranges", "2"}).exit_code, 0);
+  cluster_.node("n1").Stop(SIGKILL);
+  ASSERT_EQ(Tool({"remove", "n1"}).exit_code, 0);
+  const CommandResult moved = Tool({"move", "s", "--begin", "0", "--to", "n2"});
+  ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  ExpectTwoRanges(ClientOf(cluster_.router()).GetRanges("s"), {"n2"}, {"n2"});
+  // It is a node like any other that is none of the group by now.
+  const CommandResult back = Tool({"move", "s", "--begin", "0", "--to", "n1"});
+  EXPECT_EQ(back.exit_code, 4);
+  EXPECT_THAT(back.err, HasSubstr("node n1 is no replica of the group, which has n2"));
+}
+
+TEST_F(ClusterRangesTest, AServerThatCannotAskTheNodesMovesNothing) {
+  ASSERT_EQ(Tool({"split", "s", "--ranges", "2"}).exit_code, 0);
+  const CommandResult moved =
+      RunCommand({ToolBinary(), "--server", cluster_.node("n2").grpc_address(), "cluster", "move",
+                  "s", "--begin", "8192", "--to", "n1"});
+  EXPECT_EQ(moved.exit_code, 4);
+  EXPECT_THAT(moved.err,
+              HasSubstr("this is node n2, which answers for itself alone; ask a router"));
+  ExpectTwoRanges(ClientOf(cluster_.router()).GetRanges("s"), {"n1"}, {"n2"});
+}
+
 TEST(ClusterRangesAloneTest, AServerOfNoGroupSaysSo) {
   const ServerProcess server;
   Client client = *Client::Connect(server.grpc_address(), PatientOptions());
