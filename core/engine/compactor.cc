@@ -22,6 +22,7 @@
 #include "core/store/kept_ranges.h"
 #include "core/store/snapshot.h"
 #include "core/store/stored_blocks.h"
+#include "softlookup/partial_lookup.h"
 
 namespace softlookup {
 namespace {
@@ -34,6 +35,9 @@ constexpr std::int64_t kBlocksPerRun = 16;
 constexpr absl::Duration kRestMax = absl::Milliseconds(100);
 // How long a caller should wait if the store is being compacted.
 constexpr absl::Duration kCompactionRetryDelay = absl::Seconds(5);
+// How often the evicted rows of a run are read. Others are evicted meanwhile only right after the
+// ranges have changed, or after the run before has loaded them.
+constexpr int kReadsMax = 10;
 
 // Returns runs, in order, that together have all blocks with rows to drop. A run begins and ends
 // with such a block. Of other blocks in between, only the records are rewritten, which takes less
@@ -256,14 +260,11 @@ absl::StatusOr<CompactionResult> Compactor::Compact(const std::shared_ptr<Store>
     SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
     const absl::Time begin = clock_.Now();
     std::vector<RowSpan> spans;
-    std::vector<StoreEditor::ReadBlock> read;
     if (records) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(spans, records->Take(run));
-      SOFTLOOKUP_ASSIGN_OR_RETURN(read, ReadEvicted(*store, spans, cancel));
     }
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        const CompactOutcome outcome,
-        Commit(store, run, std::move(spans), std::move(read), replay_count));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const CompactOutcome outcome,
+                                CompactRun(store, run, spans, replay_count, cancel));
     const auto dropped_rows = static_cast<std::uint64_t>(outcome.dropped_rows);
     result.block_count += outcome.compacted_blocks.size();
     result.dropped_rows += dropped_rows;
@@ -310,6 +311,21 @@ absl::StatusOr<std::vector<StoreEditor::ReadBlock>> Compactor::ReadEvicted(
     read.push_back(std::move(block[0]));
   }
   return read;
+}
+
+absl::StatusOr<CompactOutcome> Compactor::CompactRun(const std::shared_ptr<Store>& store,
+                                                     BlockRun run,
+                                                     const std::vector<RowSpan>& spans,
+                                                     std::uint64_t replay_count,
+                                                     const CancelToken& cancel) {
+  for (int reads = 1;; ++reads) {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<StoreEditor::ReadBlock> read,
+                                ReadEvicted(*store, spans, cancel));
+    absl::StatusOr<CompactOutcome> outcome =
+        Commit(store, run, spans, std::move(read), replay_count);
+    const bool was_evicted = ReasonOf(outcome.status()) == kRowsNotResident.name;
+    if (!was_evicted || reads == kReadsMax) return outcome;
+  }
 }
 
 absl::StatusOr<CompactOutcome> Compactor::Commit(const std::shared_ptr<Store>& store, BlockRun run,

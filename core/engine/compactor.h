@@ -51,7 +51,13 @@ class Compactor {
   // for another one.
   bool Begin(const std::shared_ptr<Store>& store);
   void End(std::uint64_t number);
-  // Compacts one run, in one write. The snapshot of the returned outcome is null.
+  // Compacts one run, whose rows are in the records `spans`. Reads rows again that were evicted
+  // meanwhile. The snapshot of the returned outcome is null.
+  absl::StatusOr<CompactOutcome> CompactRun(const std::shared_ptr<Store>& store, BlockRun run,
+                                            const std::vector<RowSpan>& spans,
+                                            std::uint64_t replay_count, const CancelToken& cancel);
+  // Compacts the run in one write. ROWS_NOT_RESIDENT if a block is neither resident then nor in
+  // `read`. The snapshot of the returned outcome is null.
   absl::StatusOr<CompactOutcome> Commit(const std::shared_ptr<Store>& store, BlockRun run,
                                         std::vector<RowSpan> spans,
                                         std::vector<StoreEditor::ReadBlock> read,

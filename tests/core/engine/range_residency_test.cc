@@ -277,5 +277,27 @@ TEST_F(RangeResidencyTest, LookupsGoOnWhileRangesComeAndGo) {
   ExpectSameAnswers();
 }
 
+TEST_F(RangeResidencyTest, CompactionsGoOnWhileRangesComeAndGo) {
+  // One record has the rows of several runs: the first loads those of the others.
+  Append(static_cast<std::int64_t>(5 * step_));
+  std::atomic<bool> has_ended = false;
+  std::thread changes([&] {
+    for (int i = 0; !has_ended; ++i) SetRanges({1, 2}, i % 2 == 0 ? "bab" : "aab");
+  });
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    for (std::uint64_t block = 0; block < 5 * 8; ++block) {
+      const std::uint64_t begin = block * block_rows_ + 2 * round;
+      Delete(begin, begin + 2);
+    }
+    Compact();
+  }
+  has_ended = true;
+  changes.join();
+  SetRanges({1}, "aa");
+  AwaitResidency();
+  ExpectSameAnswers();
+  ExpectSameRows();
+}
+
 }  // namespace
 }  // namespace softlookup::testing
