@@ -1,4 +1,4 @@
-"""A cluster on this machine with a store in ranges, and what calls to it take: for moving_ranges.py and restoring.py.
+"""A cluster on this machine with a store in ranges, and what calls to it take: for the scripts beside this file.
 
 One member of etcd, nodes of one thread each, and a router. Needs Debian's etcd-server.
 """
@@ -76,9 +76,9 @@ class Cluster:
             raise SystemExit(f"softlookup {' '.join(map(str, arguments))}: {done.stderr}")
         return done.stdout
 
-    def nodes_of_ranges(self):
+    def nodes_of_ranges(self, store=STORE):
         """The node of each range, by where the range begins."""
-        lines = self.tool("cluster", "ranges", STORE).splitlines()
+        lines = self.tool("cluster", "ranges", store).splitlines()
         rows = [line.split() for line in lines if re.match(r"\s*\d+\s", line)]
         return {int(row[0]): row[2] for row in rows}
 
