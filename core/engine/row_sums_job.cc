@@ -37,7 +37,7 @@ void RowSumsJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& 
 
 double RowSumsJob::cost() const {
   const StoreConfig& config = snapshot_->config();
-  return LookupTask::SelectCost(request_, *snapshot_) +
+  return LookupTask::SelectCost(request_, *snapshot_, range_) +
          SelectionCost(rows_.id_positions.size(), row_count()) +
          PassOverRowsCost(row_count(), config.value_dim / config.num_heads);
 }
