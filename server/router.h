@@ -52,7 +52,7 @@ class Router {
          const PeerPem& pem);
 
   // Bytes of what ranges have answered to lookups that are in progress.
-  static constexpr std::uint64_t kPartBytesMax = std::uint64_t{512} << 20;
+  static constexpr std::uint64_t kPartBytesMax = std::uint64_t{1} << 30;
 
   // Whether a node can be called.
   bool has_node() const;

@@ -107,24 +107,40 @@ class Loads {
   std::map<std::uint64_t, std::vector<std::string>> nodes_;  // By the begin of the range.
 };
 
-// Waits until `node` has the rows of the range in RAM that begins at `begin`.
-absl::Status AwaitRows(Client& client, const std::string& store, std::uint64_t begin,
-                       const std::string& node, const Session& session) {
+// Waits until one of `nodes` has the rows of the range in RAM that begins at `begin`. Assumes that
+// all servers have `ranges`, or will have them. An error if none of the nodes answers.
+absl::Status AwaitRows(Client& client, const StoreRanges& ranges, std::uint64_t begin,
+                       const std::vector<std::string>& nodes, const Session& session) {
   absl::Time next_note = absl::Now() + kNoteInterval;
   for (;;) {
-    CLIENT_ASSIGN_OR_RETURN(const StoreRanges ranges, client.GetRanges(store, node));
-    const StoreRange* const range = FindRange(ranges, begin);
-    // The node may not have made the change yet that gives it the range.
-    const bool is_named =
-        range != nullptr && std::ranges::find(range->nodes(), node) != range->nodes().end();
-    if (is_named && range->resident_count() >= range->row_count()) return absl::OkStatus();
-    if (absl::Now() >= next_note) {
-      *session.err << "waiting for node " << node << ", which has "
-                   << (range == nullptr ? 0 : range->resident_count()) << " of "
-                   << (range == nullptr ? 0 : range->row_count())
-                   << " rows in RAM; if it does not get more, its log may say why\n";
-      next_note += kNoteInterval;
+    absl::Status error;
+    bool is_answered = false;
+    const bool is_noted = absl::Now() >= next_note;
+    for (const std::string& node : nodes) {
+      const absl::StatusOr<StoreRanges> answer = client.GetRanges(ranges.store(), node);
+      if (!answer.ok()) {
+        error = answer.status();
+        continue;
+      }
+      is_answered = true;
+      const StoreRange* const range = FindRange(*answer, begin);
+      if (range == nullptr && answer->revision() >= ranges.revision()) {
+        return absl::AbortedError(absl::StrCat("The store was cut in another way meanwhile: no ",
+                                               "range of it begins at ", begin));
+      }
+      // The node may not have made the change yet that gives it the range.
+      const bool is_named =
+          range != nullptr && std::ranges::find(range->nodes(), node) != range->nodes().end();
+      if (is_named && range->resident_count() >= range->row_count()) return absl::OkStatus();
+      if (is_noted) {
+        *session.err << "waiting for node " << node << ", which has "
+                     << (range == nullptr ? 0 : range->resident_count()) << " of "
+                     << (range == nullptr ? 0 : range->row_count())
+                     << " rows in RAM; if it does not get more, its log may say why\n";
+      }
     }
+    if (!is_answered) return error;
+    if (is_noted) next_note += kNoteInterval;
     absl::SleepFor(kAskInterval);
   }
 }
@@ -163,16 +179,19 @@ absl::StatusOr<StoreRanges> MakeMove(Client& client, const std::string& store,
   if (!added.empty()) {
     CLIENT_RETURN_IF_ERROR(client.MoveRange(store, move.begin, all, /*dry_run=*/true).status());
     // The server may be one that cannot ask the nodes whether they have loaded the range.
-    for (const std::string& node : move.nodes) {
+    for (const std::string& node : added) {
       CLIENT_RETURN_IF_ERROR(client.GetRanges(store, node).status());
     }
     CLIENT_ASSIGN_OR_RETURN(ranges, client.MoveRange(store, move.begin, all));
-  }
-  // A node that has the range by a move that was cut short may still be loading it.
-  for (const std::string& node : move.nodes) {
-    CLIENT_RETURN_IF_ERROR(AwaitRows(client, store, move.begin, node, session));
+    for (const std::string& node : added) {
+      CLIENT_RETURN_IF_ERROR(AwaitRows(client, ranges, move.begin, {node}, session));
+    }
   }
   if (all.size() == move.nodes.size()) return ranges;  // No node loses the range.
+  if (added.empty()) {
+    // A move that was cut short may have given it to nodes that are still loading it.
+    CLIENT_RETURN_IF_ERROR(AwaitRows(client, ranges, move.begin, move.nodes, session));
+  }
   return client.MoveRange(store, move.begin, move.nodes);
 }
 

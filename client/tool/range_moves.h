@@ -30,7 +30,7 @@ std::vector<RangeMove> MovesToBalance(const admin::v1::StoreRanges& ranges,
 // Makes a move so that some node has all rows of the range in RAM at any time: gives the range
 // to its old and its new nodes, waits until the new ones have loaded it, and then takes it from the
 // others. Says on `session.err` what it waits for. If it ends early, the range has all these nodes,
-// and the move can be made again. Changes nothing if the server cannot ask each of the nodes.
+// and the move can be made again. Changes nothing if the server cannot ask each of the new nodes.
 absl::StatusOr<admin::v1::StoreRanges> MakeMove(Client& client, const std::string& store,
                                                 const RangeMove& move, const Session& session);
 

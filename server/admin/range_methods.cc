@@ -35,16 +35,20 @@ absl::Status Begin(Call& call, const GroupMember& member, const std::string& sto
   return call.gate().Enter(store);
 }
 
-// Checks that `nodes`, of a request, can be those of a range, and are replicas of the group or
-// among `present`, the nodes that the range has. A node that was removed from the group stays among
-// these until the range moves.
+// Checks that `nodes`, of a request, can be those of a range, and are replicas of the group. Beside
+// a replica, they may have nodes among `present`, those that the range has: a node that was removed
+// from the group stays among these until the range moves.
 absl::Status CheckNodes(const std::vector<std::string>& nodes,
                         const std::vector<std::string>& replicas,
                         const std::vector<std::string>& present) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRangeNodes("nodes", nodes));
+  const auto is_replica = [&replicas](const std::string& node) {
+    return std::ranges::binary_search(replicas, node);
+  };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (std::ranges::binary_search(replicas, nodes[i])) continue;
-    if (std::ranges::find(present, nodes[i]) != present.end()) continue;
+    if (is_replica(nodes[i])) continue;
+    const bool is_kept = std::ranges::find(present, nodes[i]) != present.end();
+    if (is_kept && std::ranges::any_of(nodes, is_replica)) continue;
     return InvalidOption(absl::StrCat("nodes[", i, "]"),
                          absl::StrCat("node ", nodes[i], " is no replica of the group, which has ",
                                       absl::StrJoin(replicas, ", ")));

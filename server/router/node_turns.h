@@ -6,20 +6,21 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 
 namespace softlookup::server {
 
-// Calls of which each node gets a few at a time. The others wait for their turn. Not thread-safe.
+// Calls of which each node gets one alone, and after its answer a few at a time. The others wait
+// for their turn. Not thread-safe.
 template <typename Call>
 class NodeTurns {
  public:
-  // Adds a call to `node`, which may get `most` at a time. Returns the call if it is its turn. If
-  // not, EndTurn() returns it later.
-  std::optional<Call> Add(const std::string& node, std::size_t most, Call call) {
+  // Adds a call to `node`. Returns the call if it is its turn. If not, EndTurn() returns it later.
+  std::optional<Call> Add(const std::string& node, Call call) {
     Turns& turns = turns_[node];
-    if (turns.in_progress < most) {
+    if (turns.in_progress == 0) {
       ++turns.in_progress;
       return call;
     }
@@ -27,15 +28,16 @@ class NodeTurns {
     return std::nullopt;
   }
 
-  // The turn of a call to `node` is over. Returns the call whose turn it is now, if one waits.
-  std::optional<Call> EndTurn(const std::string& node) {
+  // A call to `node` was answered. Returns the calls whose turn it is now, so that `most` are in
+  // progress.
+  std::vector<Call> EndTurn(const std::string& node, std::size_t most) {
     Turns& turns = turns_[node];
-    if (turns.waiting.empty()) {
-      --turns.in_progress;
-      return std::nullopt;
+    --turns.in_progress;
+    std::vector<Call> next;
+    for (; turns.in_progress < most && !turns.waiting.empty(); ++turns.in_progress) {
+      next.push_back(std::move(turns.waiting.front()));
+      turns.waiting.pop_front();
     }
-    Call next = std::move(turns.waiting.front());
-    turns.waiting.pop_front();
     return next;
   }
 

@@ -3,6 +3,7 @@
 #include <google/protobuf/message_lite.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -10,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -41,10 +42,20 @@ constexpr int kLinearizableField = 10;
 // Field number of AnswerPartRequest and SumRowsRequest.
 constexpr int kLookupField = 1;
 
-// A lookup asks a node for two parts at a time: the node can begin with one as soon as it has ended
-// the other. If the lookup takes more bytes than this, it asks for one: its parts take long, and
+constexpr int kFilterField = 5;
+constexpr int kFilterBeginField = 1;
+constexpr int kFilterEndField = 2;
+constexpr int kFilterLastField = 3;
+
+// How many parts a lookup asks a node for at a time, once the node has answered one: a few, so that
+// it always has one to begin with. If the lookup takes many bytes, one: its parts take long, and
 // their answers take much room.
+constexpr std::size_t kPartsAtATime = 4;
 constexpr std::size_t kManyBytes = std::size_t{256} << 10;
+
+// In later rounds, all parts are asked for at once, so that each node keeps the revision from the
+// start.
+constexpr int kRoundsInTurns = 2;
 
 bool ParseBytes(grpc::ByteBuffer bytes, google::protobuf::MessageLite& message) {
   MessageReader reader(bytes);
@@ -77,6 +88,10 @@ void RangedLookup::Run(Step step) {
   Ending ending;
   std::string group;
   std::vector<std::shared_ptr<RoutedCall>> to_start, to_cancel;
+  // What ranges have answered. Freeing it takes time, so the mutex is not held.
+  std::vector<Range> ranges;
+  std::optional<MergedLookup> merged;
+  std::vector<RowSums> sums;
   {
     absl::MutexLock lock(&mutex_);
     if (done_ == nullptr) return;
@@ -86,6 +101,9 @@ void RangedLookup::Run(Step step) {
       to_start_.clear();
       done = std::exchange(done_, nullptr);
       ending = *std::exchange(ending_, std::nullopt);
+      ranges.swap(ranges_);
+      merged = std::exchange(merged_, std::nullopt);
+      sums.swap(sums_);
     }
     group = group_;
     to_start.swap(to_start_);
@@ -168,25 +186,50 @@ void RangedLookup::OnBegun(int round, std::size_t, grpc::ByteBuffer& response) {
       parts_.ranged_stores.Forget(store_);
       ranges_.emplace_back();
     }
-    AskForParts();
+    AskForParts(begun.row_count());
   });
 }
 
-void RangedLookup::AskForParts() {
-  // A node decides by its first part whether it takes the lookup. So that is the largest one whose
-  // size is known, which is not that of the last range.
+PositionRange RangedLookup::FilteredPositions(std::uint64_t row_count) const {
+  grpc::ByteBuffer bytes = request_.bytes;
+  PositionRange filtered{.begin = NumberField(bytes, {kFilterField, kFilterBeginField}),
+                         .end = NumberField(bytes, {kFilterField, kFilterEndField})};
+  if (filtered.end == 0) filtered.end = row_count;
+  const std::uint64_t last = NumberField(bytes, {kFilterField, kFilterLastField});
+  if (last > 0 && last < filtered.end) {
+    filtered.begin = std::max(filtered.begin, filtered.end - last);
+  }
+  return filtered;
+}
+
+void RangedLookup::AskForParts(std::uint64_t row_count) {
+  const PositionRange filtered = FilteredPositions(row_count);
+  std::vector<std::uint64_t> sizes;
+  for (const Range& range : ranges_) {
+    const std::uint64_t begin = std::max(range.positions.begin, filtered.begin);
+    const std::uint64_t end = std::min(range.positions.end, filtered.end);
+    sizes.push_back(end > begin ? end - begin : 0);
+  }
+  // A node decides by its first part whether it takes the lookup, so that is its largest one.
   std::vector<std::size_t> order(ranges_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, std::greater(), [&](std::size_t i) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        const PositionRange& positions = ranges_[i].positions;
-        return positions.end == PositionRange::kOpenEnd ? 0 : positions.end - positions.begin;
-      });
-  absl::flat_hash_set<std::string> asked;
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return sizes[i]; });
+  static std::atomic<std::size_t> turns{0};
+  const std::size_t turn = turns.fetch_add(1, std::memory_order_relaxed);
+  absl::flat_hash_map<std::string, std::uint64_t> rows_of;  // Of a node's parts.
   for (const std::size_t i : order) {
+    std::vector<std::string>& nodes = ranges_[i].nodes;
+    if (nodes.size() > 1) {
+      std::ranges::rotate(nodes, nodes.begin() + static_cast<std::ptrdiff_t>(turn % nodes.size()));
+      std::iter_swap(nodes.begin(), std::ranges::min_element(nodes, {}, [&](const auto& node) {
+                       return rows_of.contains(node) ? rows_of.at(node) : 0;
+                     }));
+    }
+    const auto [rows, is_first] = rows_of.try_emplace(FirstNodeOf(i), 0);
+    rows->second += sizes[i];
     cluster::v1::AnswerPartRequest request;
     SetPart(i, *request.mutable_part());
-    request.mutable_part()->set_is_further(!asked.insert(FirstNodeOf(i)).second);
+    request.mutable_part()->set_is_further(!is_first);
     AskRange(Method::kAnswerPart, request, i, &RangedLookup::OnPart);
   }
 }
@@ -362,14 +405,15 @@ void RangedLookup::Ask(Method method, const grpc::ByteBuffer& bytes,
   request.bytes = bytes;
   auto done = [self = shared_from_this(), round = round_, range, on_answer](
                   const absl::Status& status, grpc::ByteBuffer response) {
-    if (range.has_value()) {
-      self->RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        auto next = self->turns_.EndTurn(self->FirstNodeOf(*range));
-        if (next.has_value()) self->to_start_.push_back(*std::move(next));
-      });
+    if (!status.ok()) {
+      // This ends the lookup, or the round.
+      return self->RunIn(round,
+                         [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->OnError(range, status); });
     }
-    if (status.ok()) return (*self.*on_answer)(round, range.value_or(0), response);
-    self->RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->OnError(range, status); });
+    if (range.has_value()) {
+      self->RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { self->EndTurn(*range); });
+    }
+    (*self.*on_answer)(round, range.value_or(0), response);
   };
   // Only the first call is about the store: the others ask for one revision, whatever the router
   // has seen.
@@ -377,10 +421,15 @@ void RangedLookup::Ask(Method method, const grpc::ByteBuffer& bytes,
       parts_, std::move(request), range.has_value() ? "" : store_, std::move(done),
       range.has_value() ? ranges_[*range].nodes : std::vector<std::string>());
   calls_.push_back(call);
-  if (!range.has_value()) return to_start_.push_back(std::move(call));
-  const std::size_t most = request_.bytes.Length() > kManyBytes ? 1 : 2;
-  auto first = turns_.Add(FirstNodeOf(*range), most, std::move(call));
+  if (!range.has_value() || round_ > kRoundsInTurns) return to_start_.push_back(std::move(call));
+  auto first = turns_.Add(FirstNodeOf(*range), std::move(call));
   if (first.has_value()) to_start_.push_back(*std::move(first));
+}
+
+void RangedLookup::EndTurn(std::size_t range) {
+  if (round_ > kRoundsInTurns) return;
+  const std::size_t most = request_.bytes.Length() > kManyBytes ? 1 : kPartsAtATime;
+  for (auto& call : turns_.EndTurn(FirstNodeOf(range), most)) to_start_.push_back(std::move(call));
 }
 
 void RangedLookup::DropCalls() {

@@ -44,7 +44,7 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   // A range of the store in one round.
   struct Range {
     PositionRange positions;
-    std::vector<std::string> nodes;
+    std::vector<std::string> nodes;  // The one that is asked first comes first.
     std::optional<PartialLookup> part;
     std::vector<SharedLimit::Share> bytes;  // Of what the range has answered.
     bool has_sums = false;  // The range has answered in the second phase, or was not asked.
@@ -77,7 +77,8 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   // The steps of a round.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBegun(int round, std::size_t, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
-  void AskForParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `row_count` is the store's, as of revision_.
+  void AskForParts(std::uint64_t row_count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPart(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void MergeParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSums(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -101,8 +102,12 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   // As Ask(), with `request` to `range`, which is sent with the lookup in it.
   void AskRange(Method method, const google::protobuf::MessageLite& request, std::size_t range,
                 OnAnswer on_answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The node that a range asks first. Empty if any node has its rows.
+  // The node that is asked first for a range. Empty if any node has its rows.
   std::string FirstNodeOf(std::size_t range) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The node that was asked for this range has answered. Starts the next calls to it.
+  void EndTurn(std::size_t range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The positions that the lookup's filter leaves of a store's, as far as its form is right.
+  PositionRange FilteredPositions(std::uint64_t row_count) const;
   // Sets what a range has to know of the lookup.
   void SetPart(std::size_t range, cluster::v1::LookupPart& part) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

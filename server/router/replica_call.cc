@@ -38,13 +38,13 @@ std::shared_ptr<Node> ReplicaCall::Choose(const Group& group) const {
   const std::size_t turn = turns.fetch_add(1, std::memory_order_relaxed);
   const std::size_t count = group.replicas.size();
   std::shared_ptr<Node> best;
-  std::tuple<bool, bool, bool, std::int64_t> best_rank;
+  std::tuple<bool, bool, std::ptrdiff_t, std::int64_t> best_rank;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [node, is_current] = group.replicas[(turn + i) % count];
     if (is_asked(node) || !node->is_connected()) continue;
-    const bool is_preferred =
-        preferred_.empty() || std::ranges::find(preferred_, node->name()) != preferred_.end();
-    const std::tuple rank(!is_current, node->is_avoided(), !is_preferred, node->in_progress());
+    const std::ptrdiff_t preference =
+        std::ranges::find(preferred_, node->name()) - preferred_.begin();
+    const std::tuple rank(!is_current, node->is_avoided(), preference, node->in_progress());
     if (best != nullptr && best_rank <= rank) continue;
     best = node;
     best_rank = rank;

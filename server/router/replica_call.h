@@ -18,7 +18,7 @@ namespace softlookup::server {
 // store. Such a request and its response have the fields of LookupRequest and LookupResponse below.
 class ReplicaCall final : public RoutedCall {
  public:
-  // Nodes of the names `preferred` are asked before others, if they can be reached.
+  // Nodes of the names `preferred` are asked before others, in this order, if they can be reached.
   static std::shared_ptr<ReplicaCall> Make(const RouterParts& parts, RoutedRequest request,
                                            std::string store, Done done,
                                            std::vector<std::string> preferred = {}) {

@@ -16,7 +16,6 @@ RoutedCall::RoutedCall(const RouterParts& parts, RoutedRequest request, std::str
     : parts_(parts),
       request_(std::move(request)),
       store_(std::move(store)),
-      give_up_(SteadyNow() + std::min(kTryMax, request_.deadline - absl::Now())),
       done_(std::move(done)) {}
 
 void RoutedCall::Start() {
@@ -31,6 +30,7 @@ void RoutedCall::StartIn(const std::string& group) {
   {
     absl::MutexLock lock(&mutex_);
     group_ = group;
+    give_up_ = SteadyNow() + std::min(kTryMax, request_.deadline - absl::Now());
   }
   RunInGroup([this](const Group& now) ABSL_NO_THREAD_SAFETY_ANALYSIS { Try(now); });
 }

@@ -121,10 +121,11 @@ class RoutedCall : public Route, public std::enable_shared_from_this<RoutedCall>
   const CallSet::Life life_{parts_.calls};
   RoutedRequest request_;
   const std::string store_;
-  const absl::Time give_up_;  // By the steady clock.
 
-  std::string group_ ABSL_GUARDED_BY(mutex_);  // Set before the first Try().
-  Done done_ ABSL_GUARDED_BY(mutex_);          // Null once the call is over.
+  // Set before the first Try().
+  std::string group_ ABSL_GUARDED_BY(mutex_);
+  absl::Time give_up_ ABSL_GUARDED_BY(mutex_);  // By the steady clock.
+  Done done_ ABSL_GUARDED_BY(mutex_);           // Null once the call is over.
   std::optional<Ending> ending_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<NodeCall>> running_ ABSL_GUARDED_BY(mutex_);
   std::optional<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);

@@ -84,6 +84,7 @@ void BeginLookupCall::Run() {
                        if (!now.ok()) return Refuse(now.status());
                        response_.set_revision(part->revision);
                        response_.set_incarnation(part->incarnation);
+                       response_.set_row_count(part->row_count);
                        for (const StoreRange& range : now->config.ranges) {
                          cluster::v1::StoreRange& told = *response_.add_ranges();
                          told.set_begin(range.begin);

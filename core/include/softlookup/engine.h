@@ -159,8 +159,8 @@ struct LookupPart {
   std::uint64_t revision = 0;
   // The MemoryState::incarnation of the store that has this revision. 0: any.
   std::uint64_t incarnation = 0;
-  // This server was asked for another part of the lookup before, which was not refused. So this one
-  // is not refused with QUEUE_FULL because of the work that waits.
+  // This server has answered another part of the lookup. So this one is not refused with QUEUE_FULL
+  // for the work that waits.
   bool is_further = false;
 };
 
