@@ -220,7 +220,8 @@ void RangedLookup::AskForParts(std::uint64_t row_count) {
   for (const std::size_t i : order) {
     std::vector<std::string>& nodes = ranges_[i].nodes;
     if (nodes.size() > 1) {
-      std::ranges::rotate(nodes, nodes.begin() + static_cast<std::ptrdiff_t>(turn % nodes.size()));
+      std::rotate(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(turn % nodes.size()),
+                  nodes.end());
       std::iter_swap(nodes.begin(), std::ranges::min_element(nodes, {}, [&](const auto& node) {
                        return rows_of.contains(node) ? rows_of.at(node) : 0;
                      }));
