@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/metrics_text.h"
@@ -29,6 +31,16 @@ void RouterCluster::Start(const std::string& group, const std::string& name,
   nodes_[name] = {.group = group, .flags = all, .server = std::move(server)};
 }
 
+namespace {
+
+bool HasReplica(const absl::StatusOr<admin::v1::Group>& group, const std::string& node) {
+  return group.ok() && std::ranges::any_of(group->replicas(), [&](const auto& replica) {
+           return replica.node() == node;
+         });
+}
+
+}  // namespace
+
 void RouterCluster::Found(const std::string& group, const std::string& node,
                           const std::vector<std::string>& flags) {
   Start(group, node, absl::StrJoin(etcd_.endpoints(), ","), flags);
@@ -38,9 +50,14 @@ void RouterCluster::Add(const std::string& first, const std::string& node,
                         const std::vector<std::string>& etcd,
                         const std::vector<std::string>& flags) {
   Client client = ClientOf(this->node(first));
-  // A new primary changes nothing before it has read what it has made of the group.
-  while (absl::IsUnavailable(client.AddReplica(node).status())) {
+  // A group changes nothing while it has no primary, or while its new primary still reads what was
+  // made of it. On a busy machine a primary can lose its lease at any time.
+  const absl::Time end = absl::Now() + absl::Minutes(1);
+  absl::Status added = client.AddReplica(node).status();
+  while (!added.ok() && !HasReplica(client.GetGroup(), node) && absl::Now() < end) {
+    added = client.AddReplica(node).status();
   }
+  ASSERT_TRUE(added.ok() || HasReplica(client.GetGroup(), node)) << added;
   Start(nodes_.at(first).group, node, absl::StrJoin(etcd.empty() ? etcd_.endpoints() : etcd, ","),
         flags);
   // A node counts once it has told of an entry.
