@@ -119,10 +119,9 @@ void AddClusterCommands(CLI::App* app, Session* session) {
   cluster->require_subcommand(1);
   cluster->footer(
       "For servers with --cluster-etcd. A router takes all of these commands: give its address as\n"
-      "--server. Any replica tells the status, and what it has of the ranges. The primary also "
-      "adds\n"
-      "and removes replicas, and hands over. move and rebalance ask other nodes, so they need a\n"
-      "router.");
+      "--server. Any replica tells the status, and what it has of the ranges. The primary also\n"
+      "adds and removes replicas, and hands over. move, rebalance and split --ranges 1 ask other\n"
+      "nodes, so they need a router.");
 
   CLI::App* status = cluster->add_subcommand("status", "List the replicas, and what they lack");
   status->footer(

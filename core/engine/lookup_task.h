@@ -45,7 +45,7 @@ class LookupTask {
                                     std::optional<PositionRange> part = std::nullopt);
   // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot,
-                           std::optional<PositionRange> part = std::nullopt);
+                           std::optional<PositionRange> part);
 
   // Makes the task's queries from the request's inputs, if it has any.
   absl::Status ProjectInputs(const CancelToken& cancel);
