@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -158,10 +159,20 @@ TEST_F(LookupTaskTest, TheBytesToRankRowsAreTakenUntilTheyAreReleased) {
 
 TEST_F(LookupTaskTest, SelectionCostsWhereIdsOrMemoriesAreLookedAt) {
   const Snapshot& snapshot = *store_.newest();
-  EXPECT_EQ(LookupTask::SelectCost({}, snapshot), 0);
-  EXPECT_EQ(LookupTask::SelectCost({.filter = {.begin = 1}}, snapshot), 0);
-  EXPECT_GT(LookupTask::SelectCost({.filter = {.ids = {7}}}, snapshot), 0);
-  EXPECT_GT(LookupTask::SelectCost({.source = Source::kMemory}, snapshot), 0);
+  const std::optional<PositionRange> whole;
+  EXPECT_EQ(LookupTask::SelectCost({}, snapshot, whole), 0);
+  EXPECT_EQ(LookupTask::SelectCost({.filter = {.begin = 1}}, snapshot, whole), 0);
+  EXPECT_GT(LookupTask::SelectCost({.filter = {.ids = {7}}}, snapshot, whole), 0);
+  EXPECT_GT(LookupTask::SelectCost({.source = Source::kMemory}, snapshot, whole), 0);
+}
+
+TEST_F(LookupTaskTest, APartCostsByItsOwnRows) {
+  const Snapshot& snapshot = *store_.newest();
+  const LookupRequest request = {.filter = {.ids = {7}}};
+  const double whole = LookupTask::SelectCost(request, snapshot, std::nullopt);
+  const PositionRange all = {.begin = 0, .end = snapshot.row_count()};
+  EXPECT_EQ(LookupTask::SelectCost(request, snapshot, all), whole);
+  EXPECT_LT(LookupTask::SelectCost(request, snapshot, PositionRange{.begin = 0, .end = 1}), whole);
 }
 
 }  // namespace
