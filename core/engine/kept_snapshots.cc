@@ -1,6 +1,7 @@
 #include "core/engine/kept_snapshots.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
@@ -71,6 +72,7 @@ void KeptSnapshots::Keep(const Store& store, const Snapshot& next) {
   DropOld(dropped);
   // To drop others would not help, and would end the lookups that read them.
   if (bytes > bytes_max_) return;
+  if (!HasRoomFor(bytes)) DropEvictedUntil(absl::InfiniteFuture(), dropped);
   while (!HasRoomFor(bytes) && !places_.empty()) DropOldest(dropped);
   if (!HasRoomFor(bytes)) return;
   if (revision > kCountMax) DropOne({store.number(), revision - kCountMax}, dropped);
@@ -82,15 +84,30 @@ void KeptSnapshots::Keep(const Store& store, const Snapshot& next) {
   places_.push_back({.key = key, .end = now + kTimeMax});
 }
 
+void KeptSnapshots::OnEvicted(const Store& store, std::uint64_t revision, std::int64_t bytes) {
+  const absl::Time end = clock_.Now() + kEvictedTimeMax;
+  const Key key(store.number(), revision);
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  if (!budget_.Check(/*growth=*/bytes, /*own_reserved_bytes=*/0).ok()) {
+    return DropBefore(key, dropped);
+  }
+  const auto oldest = kept_.lower_bound({key.first, 0});
+  if (oldest == kept_.end() || oldest->first >= key) return;
+  evictions_.push_back({.key = key, .end = end, .reserved = ByteBudget::Reserved(budget_, bytes)});
+}
+
+void KeptSnapshots::DropEvicted() {
+  Dropped dropped;
+  absl::MutexLock lock(&mutex_);
+  DropEvictedUntil(absl::InfiniteFuture(), dropped);
+}
+
 void KeptSnapshots::Drop(const Store& store) {
   Dropped dropped;
   absl::MutexLock lock(&mutex_);
   asked_.erase(store.number());
-  auto kept = kept_.lower_bound({store.number(), 0});
-  while (kept != kept_.end() && kept->first.first == store.number()) {
-    const Key key = (kept++)->first;
-    DropOne(key, dropped);
-  }
+  DropBefore({store.number(), std::numeric_limits<std::uint64_t>::max()}, dropped);
 }
 
 bool KeptSnapshots::WasAsked(const Store& store, absl::Time now) const {
@@ -107,6 +124,13 @@ bool KeptSnapshots::HasRoomFor(std::int64_t bytes) const {
 void KeptSnapshots::DropOld(Dropped& dropped) {
   const absl::Time now = clock_.Now();
   while (!places_.empty() && places_.front().end <= now) DropOldest(dropped);
+  DropEvictedUntil(now, dropped);
+}
+
+void KeptSnapshots::DropEvictedUntil(absl::Time end, Dropped& dropped) {
+  for (; !evictions_.empty() && evictions_.front().end <= end; evictions_.pop_front()) {
+    DropBefore(evictions_.front().key, dropped);
+  }
 }
 
 void KeptSnapshots::DropOldest(Dropped& dropped) {
@@ -122,9 +146,17 @@ void KeptSnapshots::DropOne(const Key& key, Dropped& dropped) {
   kept_.erase(kept);
 }
 
+void KeptSnapshots::DropBefore(const Key& key, Dropped& dropped) {
+  auto kept = kept_.lower_bound({key.first, 0});
+  while (kept != kept_.end() && kept->first < key) {
+    const Key one = (kept++)->first;
+    DropOne(one, dropped);
+  }
+}
+
 void KeptSnapshots::Run() {
   const auto is_needed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return closed_ || !asked_.empty() || !kept_.empty();
+    return closed_ || !asked_.empty() || !kept_.empty() || !evictions_.empty();
   };
   for (;;) {
     Dropped dropped;

@@ -31,14 +31,17 @@ absl::Status SnapshotGone(const Store& store, absl::string_view message);
 // can be answered as of one revision. Keeps those of a store only while it is asked for parts. So a
 // server that is in no cluster keeps none, and has no thread for it.
 //
-// A snapshot costs what it shares with no later one: at least the panel that was filling, and a
-// block that was compacted since. These bytes count as reserved in the budget. Thread-safe.
+// A snapshot costs what it shares with no later one: at least the panel that was filling, a block
+// that was compacted since, and rows that were evicted since. These bytes count as reserved in the
+// budget. Thread-safe.
 class KeptSnapshots {
  public:
   static constexpr std::uint64_t kCountMax = 16'384;  // Of one store.
   // How long a snapshot is kept, and how long those of a store are kept after it was last asked for
   // a part.
   static constexpr absl::Duration kTimeMax = absl::Seconds(10);
+  // How long snapshots are kept that have evicted rows: for as long as most lookups take.
+  static constexpr absl::Duration kEvictedTimeMax = absl::Seconds(1);
 
   // Returns the most bytes to keep in an engine with this Limits::ram_bytes_max.
   static std::int64_t BytesMax(std::int64_t ram_bytes_max);
@@ -58,6 +61,12 @@ class KeptSnapshots {
   // Keeps the newest snapshot of `store`. Call this before Store::Publish(), on the same thread,
   // with the snapshot that is going to be published.
   void Keep(const Store& store, const Snapshot& next);
+  // Tells that `bytes` of rows were evicted from `store` as of `revision`, and given back to the
+  // budget. Lookups that have begun are answered from the snapshots before it, which still have
+  // these rows. They are dropped after kEvictedTimeMax, or now if the budget has no room for them.
+  void OnEvicted(const Store& store, std::uint64_t revision, std::int64_t bytes);
+  // Drops what is kept for the sake of evicted rows alone, to make room.
+  void DropEvicted();
   // Drops the snapshots of a store that has lost its name.
   void Drop(const Store& store);
 
@@ -73,6 +82,12 @@ class KeptSnapshots {
     Key key;
     absl::Time end;  // When the snapshot is to be dropped.
   };
+  // Rows were evicted from the snapshot with this key. Those before it have them.
+  struct Eviction {
+    Key key;
+    absl::Time end;  // When these are to be dropped.
+    ByteBudget::Reserved reserved;
+  };
   // To drop a snapshot can free many bytes, so that is done without the mutex.
   using Dropped = std::vector<std::shared_ptr<const Snapshot>>;
 
@@ -84,6 +99,10 @@ class KeptSnapshots {
   void DropOld(Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOldest(Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOne(const Key& key, Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops what is kept for evictions that end by `end`.
+  void DropEvictedUntil(absl::Time end, Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops the snapshots of the same store that are older than that of `key`.
+  void DropBefore(const Key& key, Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::int64_t bytes_max_;
   ByteBudget& budget_;
@@ -97,6 +116,7 @@ class KeptSnapshots {
   std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of all in kept_.
   // In the order in which they came. Snapshots that are dropped early are still in here.
   std::deque<Place> places_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Eviction> evictions_ ABSL_GUARDED_BY(mutex_);  // In the order in which they came.
   // Drops what is old also if no call comes. Started by the first OnAsked().
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,13 +17,16 @@
 namespace softlookup {
 namespace {
 
-// About how many bytes of rows are loaded at once. Writes wait while their sketches are made.
-constexpr std::int64_t kBytesOfOneLoad = std::int64_t{16} << 20;
+// About how many bytes of rows are loaded at once. Writes wait while their sketches are made, and
+// lookups may have to share a core for as long as it takes to read them.
+constexpr std::int64_t kBytesOfOneLoad = std::int64_t{2} << 20;
 // How long the thread rests after it has looked at a store, so that a store that is written to all
 // the time is looked at for many writes at once.
 constexpr absl::Duration kRest = absl::Milliseconds(50);
-// Longest rest between two loads.
-constexpr absl::Duration kLoadRestMax = absl::Milliseconds(100);
+// How many times as long as a load the rest after it takes, and the longest rest. Lookups have the
+// cores and the disk for most of the time.
+constexpr int kRestPerLoad = 4;
+constexpr absl::Duration kLoadRestMax = absl::Milliseconds(200);
 // How long it rests if a store has to be looked at again.
 constexpr absl::Duration kRestAfterError = absl::Seconds(1);
 
@@ -85,12 +88,11 @@ class BlockPlan {
     return false;
   }
   bool Loads(std::int64_t index) const { return !blocks_.IsResident(index) && IsKept(index); }
-  // Returns the end of the blocks that are loaded at once from block `begin` on. The blocks of a
-  // step share the balls of their keys, so they are loaded together.
+  // Returns the end of the blocks that are loaded at once from block `begin` on.
   std::int64_t EndOfLoad(std::int64_t begin) const {
-    const std::int64_t step_bytes = step_ * blocks_.block_rows() * blocks_.shape().row_bytes();
-    const std::int64_t steps = std::max<std::int64_t>(1, kBytesOfOneLoad / step_bytes);
-    return std::min(block_count(), (begin / step_ + steps) * step_);
+    const std::int64_t block_bytes = blocks_.block_rows() * blocks_.shape().row_bytes();
+    const std::int64_t count = std::max<std::int64_t>(1, kBytesOfOneLoad / block_bytes);
+    return std::min(block_count(), begin + count);
   }
 
  private:
@@ -155,14 +157,18 @@ absl::Status RangeResidency::EvictOthers(const std::shared_ptr<Store>& store) {
     const BlockPlan plan(*snapshot, stores_.node);
     if (!plan.EvictsAny()) return absl::OkStatus();
   }
-  SOFTLOOKUP_RETURN_IF_ERROR(Change(store, [this](StoreEditor& editor) {
+  std::uint64_t revision = 0;
+  std::int64_t bytes = 0;
+  SOFTLOOKUP_RETURN_IF_ERROR(Change(store, [&](StoreEditor& editor) {
     // The ranges may have changed by now.
     const std::shared_ptr<const Snapshot> snapshot = editor.newest();
     const BlockPlan plan(*snapshot, stores_.node);
     editor.Evict([&plan](std::int64_t index) { return plan.Evicts(index); });
+    revision = snapshot->revision();
+    bytes = static_cast<std::int64_t>(snapshot->byte_size()) -
+            static_cast<std::int64_t>(editor.newest()->byte_size());
   }));
-  // They would keep the rows, and their bytes are not counted again.
-  stores_.kept_snapshots.Drop(*store);
+  if (bytes > 0) stores_.kept_snapshots.OnEvicted(*store, revision, bytes);
   return absl::OkStatus();
 }
 
@@ -175,8 +181,7 @@ absl::Status RangeResidency::LoadOwn(const std::shared_ptr<Store>& store) {
     while (end < plan.EndOfLoad(begin) && plan.Loads(end)) ++end;
     const absl::Time start = clock_.Now();
     SOFTLOOKUP_RETURN_IF_ERROR(Load(store, *snapshot, begin, end));
-    // Lookups have the cores and the disk for as long as this took.
-    Rest(std::min(clock_.Now() - start, kLoadRestMax));
+    Rest(std::min(kRestPerLoad * (clock_.Now() - start), kLoadRestMax));
     begin = end - 1;
   }
   return absl::OkStatus();
@@ -186,7 +191,10 @@ absl::Status RangeResidency::Load(const std::shared_ptr<Store>& store, const Sna
                                   std::int64_t begin, std::int64_t end) {
   const StoredBlocks& blocks = snapshot.stored_blocks();
   const std::int64_t bytes = (end - begin) * blocks.block_rows() * blocks.shape().row_bytes();
-  SOFTLOOKUP_RETURN_IF_ERROR(stores_.budget.Check(bytes, /*own_reserved_bytes=*/0));
+  if (!stores_.budget.Check(bytes, /*own_reserved_bytes=*/0).ok()) {
+    stores_.kept_snapshots.DropEvicted();
+    SOFTLOOKUP_RETURN_IF_ERROR(stores_.budget.Check(bytes, /*own_reserved_bytes=*/0));
+  }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<StoreEditor::ReadBlock> read,
                               ReadBlocks(log_, store->number(), snapshot, begin, end, cancel_));
   return Change(store, [&](StoreEditor& editor) { editor.Load(std::move(read)); });

@@ -52,6 +52,15 @@ class WrittenStore {
     Publish(deleted->snapshot, kept);
     Publish(store_->editor().Compact(0, 1).snapshot, kept);
   }
+  // Evicts all full blocks, as RangeResidency does.
+  void Evict(KeptSnapshots& kept) {
+    const std::shared_ptr<const Snapshot> before = store_->snapshot();
+    store_->editor().Commit();
+    const auto after = store_->editor().Evict([](std::int64_t) { return true; });
+    store_->Publish(after);
+    kept.OnEvicted(*store_, after->revision(),
+                   static_cast<std::int64_t>(before->byte_size() - after->byte_size()));
+  }
   void End() { store_.reset(); }
 
  private:
@@ -173,6 +182,78 @@ TEST_F(KeptSnapshotsTest, NothingIsKeptBeyondTheBudget) {
   budget.Add(-1'000'000);
   written_.Append(kept);
   EXPECT_THAT(Found(kept, written_), ::testing::ElementsAre(2, 3));
+}
+
+class EvictedRowsTest : public KeptSnapshotsTest {
+ protected:
+  // 20,000 rows of 8 floats are full blocks, but for the last rows.
+  static constexpr std::int64_t kEvictedBytes = 500'000;
+
+  // Makes revisions 1 to 3, and evicts the rows of the last one.
+  void AppendAndEvict(KeptSnapshots& kept) {
+    kept.OnAsked(written_.store());
+    written_.Append(kept, 20'000);
+    written_.Append(kept);
+    written_.Evict(kept);
+  }
+  bool HasRows(const KeptSnapshots& kept, std::uint64_t revision) const {
+    return (*kept.Find(written_.store(), revision))->stored_blocks().IsResident(0);
+  }
+};
+
+TEST_F(EvictedRowsTest, LookupsThatHaveBegunFindThemForASecond) {
+  AppendAndEvict(kept_);
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_TRUE(HasRows(kept_, 2));
+  EXPECT_FALSE(HasRows(kept_, 3));
+  EXPECT_GT(budget_.used_bytes(), kEvictedBytes);
+  clock_.Advance(KeptSnapshots::kEvictedTimeMax - absl::Milliseconds(1));
+  written_.Append(kept_);
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(1, 2, 3, 4));
+  clock_.Advance(absl::Milliseconds(1));
+  written_.Append(kept_);
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(3, 4, 5));
+  EXPECT_LT(budget_.used_bytes(), kEvictedBytes);
+}
+
+TEST_F(EvictedRowsTest, TheyAreFreedThoughNobodyCalls) {
+  AppendAndEvict(kept_);
+  clock_.AwaitWaits(1);
+  clock_.Advance(absl::Seconds(2));
+  clock_.AwaitWaits(2);
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(3));
+  EXPECT_EQ(budget_.used_bytes(), 0);
+}
+
+TEST_F(EvictedRowsTest, TheyGiveWayToOtherRows) {
+  AppendAndEvict(kept_);
+  kept_.DropEvicted();
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(3));
+  EXPECT_EQ(budget_.used_bytes(), 0);
+}
+
+TEST_F(EvictedRowsTest, TheyGiveWayToSnapshotsThatHaveNone) {
+  ByteBudget budget(1'000'000);
+  KeptSnapshots kept(kBytesMax, budget, clock_);
+  AppendAndEvict(kept);
+  EXPECT_TRUE(HasRows(kept, 2));
+  budget.Add(1'000'000 - budget.used_bytes());
+  written_.Append(kept);
+  EXPECT_THAT(Found(kept, written_), ::testing::ElementsAre(3, 4));
+}
+
+TEST_F(EvictedRowsTest, TheyAreNotKeptBeyondTheBudget) {
+  ByteBudget budget(1'000'000);
+  KeptSnapshots kept(kBytesMax, budget, clock_);
+  budget.Add(1'000'000 - kEvictedBytes);
+  AppendAndEvict(kept);
+  EXPECT_THAT(Found(kept, written_), ::testing::ElementsAre(3));
+}
+
+TEST_F(EvictedRowsTest, NothingIsReservedIfNobodyHasAsked) {
+  written_.Append(kept_, 20'000);
+  written_.Evict(kept_);
+  EXPECT_EQ(budget_.used_bytes(), 0);
 }
 
 TEST_F(KeptSnapshotsTest, OldOnesAreFreedThoughNobodyCalls) {

@@ -277,6 +277,30 @@ TEST_F(RangeResidencyTest, LookupsGoOnWhileRangesComeAndGo) {
   ExpectSameAnswers();
 }
 
+// The rows are kept for a second. A machine that takes longer is given another chance.
+TEST_F(RangeResidencyTest, LookupsThatHaveBegunAreAnsweredFromEvictedRows) {
+  Append(static_cast<std::int64_t>(3 * step_));
+  const auto expected = Part(*whole_, step_, 2 * step_);
+  ASSERT_THAT(expected, IsOk());
+  for (const absl::Time end = absl::Now() + absl::Minutes(1);;) {
+    SetRanges({1, 2}, "aaa");
+    AwaitResidency();
+    const std::uint64_t revision = engine_->GetStore("s")->revision;
+    EXPECT_THAT(Part(*engine_, step_, 2 * step_), IsOk());
+    SetRanges({1, 2}, "aba");
+    AwaitResidency();
+    EXPECT_EQ(ReasonOf(Part(*engine_, step_, 2 * step_).status()), kRowsNotResident.name);
+    const auto part = AnswerPartAndWait(
+        *engine_, Request(), {.range = {.begin = step_, .end = 2 * step_}, .revision = revision});
+    if (part.ok()) {
+      EXPECT_EQ(part->answers[0].sum, expected->answers[0].sum);
+      return;
+    }
+    ASSERT_EQ(ReasonOf(part.status()), kSnapshotGone.name);
+    ASSERT_LT(absl::Now(), end);
+  }
+}
+
 TEST_F(RangeResidencyTest, CompactionsGoOnWhileRangesComeAndGo) {
   // One record has the rows of several runs: the first loads those of the others.
   Append(static_cast<std::int64_t>(5 * step_));
