@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "core/engine/byte_budget.h"
 #include "core/engine/kept_snapshots.h"
 #include "core/engine/store_table.h"
@@ -29,6 +30,14 @@ struct CountedStores {
       : node(std::move(node_name)),
         budget(ram_bytes_max),
         kept_snapshots(KeptSnapshots::BytesMax(ram_bytes_max), budget) {}
+
+  // Does what ByteBudget::Check() does, but first lets rows go that are kept for lookups alone, if
+  // there is no room otherwise.
+  absl::Status CheckRoom(std::int64_t growth, std::int64_t own_reserved_bytes) {
+    if (budget.Check(growth, own_reserved_bytes).ok()) return absl::OkStatus();
+    kept_snapshots.DropEvicted();
+    return budget.Check(growth, own_reserved_bytes);
+  }
 
   // Queues a store for RangeResidency, if its newest snapshot, `snapshot`, is not whole in RAM
   // or should not be.

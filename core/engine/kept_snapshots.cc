@@ -72,7 +72,7 @@ void KeptSnapshots::Keep(const Store& store, const Snapshot& next) {
   DropOld(dropped);
   // To drop others would not help, and would end the lookups that read them.
   if (bytes > bytes_max_) return;
-  if (!HasRoomFor(bytes)) DropEvictedUntil(absl::InfiniteFuture(), dropped);
+  if (!BudgetHas(bytes)) DropEvictedUntil(absl::InfiniteFuture(), dropped);
   while (!HasRoomFor(bytes) && !places_.empty()) DropOldest(dropped);
   if (!HasRoomFor(bytes)) return;
   if (revision > kCountMax) DropOne({store.number(), revision - kCountMax}, dropped);
@@ -85,16 +85,17 @@ void KeptSnapshots::Keep(const Store& store, const Snapshot& next) {
 }
 
 void KeptSnapshots::OnEvicted(const Store& store, std::uint64_t revision, std::int64_t bytes) {
-  const absl::Time end = clock_.Now() + kEvictedTimeMax;
+  const absl::Time end = clock_.Now() + kEvictedTime;
   const Key key(store.number(), revision);
   Dropped dropped;
   absl::MutexLock lock(&mutex_);
-  if (!budget_.Check(/*growth=*/bytes, /*own_reserved_bytes=*/0).ok()) {
-    return DropBefore(key, dropped);
-  }
   const auto oldest = kept_.lower_bound({key.first, 0});
   if (oldest == kept_.end() || oldest->first >= key) return;
   evictions_.push_back({.key = key, .end = end, .reserved = ByteBudget::Reserved(budget_, bytes)});
+  // A write can check the budget at the same time.
+  if (budget_.Check(/*growth=*/0, /*own_reserved_bytes=*/bytes).ok()) return;
+  DropBefore(key, dropped);
+  evictions_.pop_back();
 }
 
 void KeptSnapshots::DropEvicted() {
@@ -108,6 +109,9 @@ void KeptSnapshots::Drop(const Store& store) {
   absl::MutexLock lock(&mutex_);
   asked_.erase(store.number());
   DropBefore({store.number(), std::numeric_limits<std::uint64_t>::max()}, dropped);
+  std::erase_if(evictions_, [&store](const Eviction& eviction) {
+    return eviction.key.first == store.number();
+  });
 }
 
 bool KeptSnapshots::WasAsked(const Store& store, absl::Time now) const {
@@ -116,15 +120,17 @@ bool KeptSnapshots::WasAsked(const Store& store, absl::Time now) const {
   return asked != asked_.end() && asked->second + kTimeMax > now;
 }
 
+bool KeptSnapshots::BudgetHas(std::int64_t bytes) const {
+  return budget_.Check(/*growth=*/bytes, /*own_reserved_bytes=*/0).ok();
+}
+
 bool KeptSnapshots::HasRoomFor(std::int64_t bytes) const {
-  return bytes_ + bytes <= bytes_max_ &&
-         budget_.Check(/*growth=*/bytes, /*own_reserved_bytes=*/0).ok();
+  return bytes_ + bytes <= bytes_max_ && BudgetHas(bytes);
 }
 
 void KeptSnapshots::DropOld(Dropped& dropped) {
   const absl::Time now = clock_.Now();
   while (!places_.empty() && places_.front().end <= now) DropOldest(dropped);
-  DropEvictedUntil(now, dropped);
 }
 
 void KeptSnapshots::DropEvictedUntil(absl::Time end, Dropped& dropped) {
@@ -166,6 +172,7 @@ void KeptSnapshots::Run() {
     if (closed_) return;
     DropOld(dropped);
     const absl::Time now = clock_.Now();
+    DropEvictedUntil(now, dropped);
     absl::erase_if(asked_, [now](const auto& asked) { return asked.second + kTimeMax <= now; });
   }
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <thread>
@@ -33,20 +34,23 @@ absl::Status SnapshotGone(const Store& store, absl::string_view message);
 //
 // A snapshot costs what it shares with no later one: at least the panel that was filling, a block
 // that was compacted since, and rows that were evicted since. These bytes count as reserved in the
-// budget. Thread-safe.
+// budget. Freeing evicted rows can take long, so a thread of this object does it, unless their room
+// is needed. Thread-safe.
 class KeptSnapshots {
  public:
   static constexpr std::uint64_t kCountMax = 16'384;  // Of one store.
   // How long a snapshot is kept, and how long those of a store are kept after it was last asked for
   // a part.
   static constexpr absl::Duration kTimeMax = absl::Seconds(10);
-  // How long snapshots are kept that have evicted rows: for as long as most lookups take.
-  static constexpr absl::Duration kEvictedTimeMax = absl::Seconds(1);
+  // How long snapshots that have evicted rows are kept at least, if there is room: for as long as
+  // most lookups take.
+  static constexpr absl::Duration kEvictedTime = absl::Seconds(1);
 
   // Returns the most bytes to keep in an engine with this Limits::ram_bytes_max.
   static std::int64_t BytesMax(std::int64_t ram_bytes_max);
 
-  // Keeps at most `bytes_max` bytes of all stores. `budget` and `clock` must outlive this object.
+  // Keeps at most `bytes_max` bytes of all stores, and evicted rows. `budget` and `clock` must
+  // outlive this object.
   KeptSnapshots(std::int64_t bytes_max, ByteBudget& budget, const Clock& clock = Clock::Steady());
   ~KeptSnapshots();
   KeptSnapshots(const KeptSnapshots&) = delete;
@@ -63,9 +67,9 @@ class KeptSnapshots {
   void Keep(const Store& store, const Snapshot& next);
   // Tells that `bytes` of rows were evicted from `store` as of `revision`, and given back to the
   // budget. Lookups that have begun are answered from the snapshots before it, which still have
-  // these rows. They are dropped after kEvictedTimeMax, or now if the budget has no room for them.
+  // these rows. They are dropped after kEvictedTime, or now if the budget has no room for the rows.
   void OnEvicted(const Store& store, std::uint64_t revision, std::int64_t bytes);
-  // Drops what is kept for the sake of evicted rows alone, to make room.
+  // Drops all snapshots that have evicted rows, to make room.
   void DropEvicted();
   // Drops the snapshots of a store that has lost its name.
   void Drop(const Store& store);
@@ -94,12 +98,13 @@ class KeptSnapshots {
   void Run();
   // Returns whether `store` was asked for a part within the last kTimeMax.
   bool WasAsked(const Store& store, absl::Time now) const;
+  bool BudgetHas(std::int64_t bytes) const;
   bool HasRoomFor(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops what has been kept for long enough.
+  // Drops what has been kept for long enough, but for evicted rows.
   void DropOld(Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOldest(Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropOne(const Key& key, Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Drops what is kept for evictions that end by `end`.
+  // Drops what has the rows of evictions that end by `end`.
   void DropEvictedUntil(absl::Time end, Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops the snapshots of the same store that are older than that of `key`.
   void DropBefore(const Key& key, Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -116,7 +121,7 @@ class KeptSnapshots {
   std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of all in kept_.
   // In the order in which they came. Snapshots that are dropped early are still in here.
   std::deque<Place> places_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Eviction> evictions_ ABSL_GUARDED_BY(mutex_);  // In the order in which they came.
+  std::list<Eviction> evictions_ ABSL_GUARDED_BY(mutex_);  // In the order in which they came.
   // Drops what is old also if no call comes. Started by the first OnAsked().
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,16 +17,15 @@
 namespace softlookup {
 namespace {
 
-// About how many bytes of rows are loaded at once. Writes wait while their sketches are made, and
-// lookups may have to share a core for as long as it takes to read them.
-constexpr std::int64_t kBytesOfOneLoad = std::int64_t{2} << 20;
+// About how many bytes of rows are loaded at once. Writes wait while their sketches are made.
+constexpr std::int64_t kBytesOfOneLoad = std::int64_t{16} << 20;
 // How long the thread rests after it has looked at a store, so that a store that is written to all
 // the time is looked at for many writes at once.
 constexpr absl::Duration kRest = absl::Milliseconds(50);
 // How many times as long as a load the rest after it takes, and the longest rest. Lookups have the
 // cores and the disk for most of the time.
 constexpr int kRestPerLoad = 4;
-constexpr absl::Duration kLoadRestMax = absl::Milliseconds(200);
+constexpr absl::Duration kLoadRestMax = absl::Milliseconds(500);
 // How long it rests if a store has to be looked at again.
 constexpr absl::Duration kRestAfterError = absl::Seconds(1);
 
@@ -88,11 +87,12 @@ class BlockPlan {
     return false;
   }
   bool Loads(std::int64_t index) const { return !blocks_.IsResident(index) && IsKept(index); }
-  // Returns the end of the blocks that are loaded at once from block `begin` on.
+  // Returns the end of the blocks that are loaded at once from block `begin` on. The blocks of a
+  // step share the balls of their keys, so they are loaded together.
   std::int64_t EndOfLoad(std::int64_t begin) const {
-    const std::int64_t block_bytes = blocks_.block_rows() * blocks_.shape().row_bytes();
-    const std::int64_t count = std::max<std::int64_t>(1, kBytesOfOneLoad / block_bytes);
-    return std::min(block_count(), begin + count);
+    const std::int64_t step_bytes = step_ * blocks_.block_rows() * blocks_.shape().row_bytes();
+    const std::int64_t steps = std::max<std::int64_t>(1, kBytesOfOneLoad / step_bytes);
+    return std::min(block_count(), (begin / step_ + steps) * step_);
   }
 
  private:
@@ -147,7 +147,7 @@ void RangeResidency::Run() {
 
 absl::Status RangeResidency::LookAt(const std::shared_ptr<Store>& store) {
   SOFTLOOKUP_RETURN_IF_ERROR(EvictOthers(store));
-  return LoadOwn(store);
+  return LoadSome(store);
 }
 
 absl::Status RangeResidency::EvictOthers(const std::shared_ptr<Store>& store) {
@@ -172,18 +172,21 @@ absl::Status RangeResidency::EvictOthers(const std::shared_ptr<Store>& store) {
   return absl::OkStatus();
 }
 
-absl::Status RangeResidency::LoadOwn(const std::shared_ptr<Store>& store) {
-  const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
-  const BlockPlan plan(*snapshot, stores_.node);
-  for (std::int64_t begin = 0; begin < plan.block_count(); ++begin) {
-    if (!plan.Loads(begin)) continue;
+absl::Status RangeResidency::LoadSome(const std::shared_ptr<Store>& store) {
+  const absl::Time start = clock_.Now();
+  {
+    // Not held while the thread rests: it would keep what is evicted and compacted meanwhile.
+    const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+    const BlockPlan plan(*snapshot, stores_.node);
+    std::int64_t begin = 0;
+    while (begin < plan.block_count() && !plan.Loads(begin)) ++begin;
+    if (begin == plan.block_count()) return absl::OkStatus();
     std::int64_t end = begin + 1;
     while (end < plan.EndOfLoad(begin) && plan.Loads(end)) ++end;
-    const absl::Time start = clock_.Now();
     SOFTLOOKUP_RETURN_IF_ERROR(Load(store, *snapshot, begin, end));
-    Rest(std::min(kRestPerLoad * (clock_.Now() - start), kLoadRestMax));
-    begin = end - 1;
   }
+  Rest(std::min(kRestPerLoad * (clock_.Now() - start), kLoadRestMax));
+  stores_.residency_queue.Add(store);
   return absl::OkStatus();
 }
 
@@ -191,10 +194,7 @@ absl::Status RangeResidency::Load(const std::shared_ptr<Store>& store, const Sna
                                   std::int64_t begin, std::int64_t end) {
   const StoredBlocks& blocks = snapshot.stored_blocks();
   const std::int64_t bytes = (end - begin) * blocks.block_rows() * blocks.shape().row_bytes();
-  if (!stores_.budget.Check(bytes, /*own_reserved_bytes=*/0).ok()) {
-    stores_.kept_snapshots.DropEvicted();
-    SOFTLOOKUP_RETURN_IF_ERROR(stores_.budget.Check(bytes, /*own_reserved_bytes=*/0));
-  }
+  SOFTLOOKUP_RETURN_IF_ERROR(stores_.CheckRoom(bytes, /*own_reserved_bytes=*/0));
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<StoreEditor::ReadBlock> read,
                               ReadBlocks(log_, store->number(), snapshot, begin, end, cancel_));
   return Change(store, [&](StoreEditor& editor) { editor.Load(std::move(read)); });

@@ -43,7 +43,9 @@ class RangeResidency {
   // the log cannot be read, or a compaction came between.
   absl::Status LookAt(const std::shared_ptr<Store>& store);
   absl::Status EvictOthers(const std::shared_ptr<Store>& store);
-  absl::Status LoadOwn(const std::shared_ptr<Store>& store);
+  // Loads some of the rows that are missing, and queues the store again if there may be more: so
+  // others have their turn, and it sees which rows are missing then.
+  absl::Status LoadSome(const std::shared_ptr<Store>& store);
   // Loads the blocks [begin, end), which must not be resident.
   absl::Status Load(const std::shared_ptr<Store>& store, const Snapshot& snapshot,
                     std::int64_t begin, std::int64_t end);

@@ -179,7 +179,7 @@ absl::StatusOr<StoreInfo> StoreRestorer::Restore(const StoreRestore& restore, st
   const auto make_room = [&](std::int64_t bytes) {
     reserved.reset();
     reserved.emplace(stores_.budget, bytes);
-    return stores_.budget.Check(/*growth=*/0, bytes);
+    return stores_.CheckRoom(/*growth=*/0, bytes);
   };
   LoadedStore loaded = LoadStoreAs(from, backup,
                                    {.store = {.store = number, .name = NewNameOf(restore)},

@@ -82,7 +82,7 @@ class StoreWrite : public Write {
     const std::int64_t growth = static_cast<std::int64_t>(snapshot_->byte_size()) -
                                 static_cast<std::int64_t>(before->byte_size());
     if (savepoint && IsBounded(*before, *snapshot_)) {
-      absl::Status room = budget.Check(growth, bytes());
+      absl::Status room = stores_.CheckRoom(growth, bytes());
       if (!room.ok()) {
         editor.RollbackTo(*savepoint);
         return room;

@@ -37,7 +37,7 @@ class AddStoreWrite final : public Write {
     SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.Reserve(name(), store_count_max_));
     // Reserved bytes were checked when they were reserved.
     if (reserved_ == nullptr) {
-      absl::Status room = stores_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
+      absl::Status room = stores_.CheckRoom(StoreBytes(), /*own_reserved_bytes=*/0);
       if (!room.ok()) {
         stores_.table.Release(name());
         return room;

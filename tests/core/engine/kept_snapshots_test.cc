@@ -207,21 +207,30 @@ TEST_F(EvictedRowsTest, LookupsThatHaveBegunFindThemForASecond) {
   EXPECT_TRUE(HasRows(kept_, 2));
   EXPECT_FALSE(HasRows(kept_, 3));
   EXPECT_GT(budget_.used_bytes(), kEvictedBytes);
-  clock_.Advance(KeptSnapshots::kEvictedTimeMax - absl::Milliseconds(1));
-  written_.Append(kept_);
-  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(1, 2, 3, 4));
-  clock_.Advance(absl::Milliseconds(1));
-  written_.Append(kept_);
-  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(3, 4, 5));
-  EXPECT_LT(budget_.used_bytes(), kEvictedBytes);
-}
-
-TEST_F(EvictedRowsTest, TheyAreFreedThoughNobodyCalls) {
-  AppendAndEvict(kept_);
   clock_.AwaitWaits(1);
-  clock_.Advance(absl::Seconds(2));
+  clock_.Advance(KeptSnapshots::kEvictedTime);
   clock_.AwaitWaits(2);
   EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(3));
+  EXPECT_EQ(budget_.used_bytes(), 0);
+}
+
+TEST_F(EvictedRowsTest, EachEvictionHasItsSecond) {
+  AppendAndEvict(kept_);
+  clock_.AwaitWaits(1);
+  written_.Append(kept_, 20'000);
+  clock_.Advance(KeptSnapshots::kEvictedTime / 2);
+  written_.Evict(kept_);
+  clock_.Advance(KeptSnapshots::kEvictedTime / 2);
+  clock_.AwaitWaits(2);
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(3, 4));
+  clock_.Advance(KeptSnapshots::kEvictedTime);
+  clock_.AwaitWaits(3);
+  EXPECT_THAT(Found(kept_, written_), ::testing::ElementsAre(4));
+}
+
+TEST_F(EvictedRowsTest, AStoreThatIsDroppedHasNone) {
+  AppendAndEvict(kept_);
+  kept_.Drop(written_.store());
   EXPECT_EQ(budget_.used_bytes(), 0);
 }
 
@@ -240,6 +249,19 @@ TEST_F(EvictedRowsTest, TheyGiveWayToSnapshotsThatHaveNone) {
   budget.Add(1'000'000 - budget.used_bytes());
   written_.Append(kept);
   EXPECT_THAT(Found(kept, written_), ::testing::ElementsAre(3, 4));
+  EXPECT_LT(budget.used_bytes(), 1'000'000 - kEvictedBytes);
+}
+
+TEST_F(EvictedRowsTest, TheyStayIfOtherSnapshotsReachTheirOwnLimit) {
+  constexpr std::int64_t kDim = 10'000;
+  KeptSnapshots kept(4 * 16 * 2 * kDim * 4, budget_, clock_);
+  WrittenStore wide(9, kDim);
+  kept.OnAsked(wide.store());
+  for (int i = 0; i < 10; ++i) wide.Append(kept);
+  AppendAndEvict(kept);
+  wide.Append(kept);
+  EXPECT_THAT(Found(kept, written_), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_TRUE(HasRows(kept, 2));
 }
 
 TEST_F(EvictedRowsTest, TheyAreNotKeptBeyondTheBudget) {
