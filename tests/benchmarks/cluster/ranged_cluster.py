@@ -152,12 +152,12 @@ def compare(cluster, arguments, name, action, after=lambda: None):
         print(f"p99 of {method}, {name} / steady: {listed}; median {statistics.median(values):.2f}")
 
 
-def parser_of(description, rounds):
+def parser_of(description, rounds, seconds=30):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("binaries", metavar="BIN", type=pathlib.Path)
     parser.add_argument("--rate", type=float, default=20, help="calls a second (default: 20)")
     parser.add_argument("--rounds", type=int, default=rounds)
-    parser.add_argument("--seconds", type=float, default=30, help="of a steady measurement (default: 30)")
+    parser.add_argument("--seconds", type=float, default=seconds, help=f"of a steady measurement (default: {seconds})")
     return parser
 
 
