@@ -105,6 +105,8 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return StartBeginLookup(std::move(call), engine_);
     case Method::kAnswerPart:
       return StartAnswerPart(std::move(call), engine_);
+    case Method::kAnswerFirstPart:
+      return StartAnswerFirstPart(std::move(call), engine_);
     case Method::kSumRows:
       return StartSumRows(std::move(call), engine_);
   }

@@ -206,6 +206,12 @@ void Lookups::StartAtRevision(Call call) {
 
 absl::StatusOr<std::shared_ptr<const Snapshot>> Lookups::SnapshotOf(const Call& call) const {
   if (!call.part || call.part->revision == 0) return call.store->snapshot();
+  if (call.part->must_be_newest) {
+    std::shared_ptr<const Snapshot> newest = call.store->snapshot();
+    if (newest->revision() == call.part->revision) return newest;
+    return SnapshotGone(*call.store, absl::StrCat("The store is at revision ", newest->revision(),
+                                                  ", and not at ", call.part->revision));
+  }
   return kept_snapshots_.Find(*call.store, call.part->revision);
 }
 

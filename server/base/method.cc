@@ -77,6 +77,8 @@ constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
      Access::kRead, kReads, kNotAudited, kForRouters},
     {Method::kAnswerPart, "/softlookup.cluster.v1.RangeService/AnswerPart", "AnswerPart",
      Access::kRead, kReads, kNotAudited, kForRouters, /*counts_as_request=*/false},
+    {Method::kAnswerFirstPart, "/softlookup.cluster.v1.RangeService/AnswerFirstPart",
+     "AnswerFirstPart", Access::kRead, kReads, kNotAudited, kForRouters},
     {Method::kSumRows, "/softlookup.cluster.v1.RangeService/SumRows", "SumRows", Access::kRead,
      kReads, kNotAudited, kForRouters, /*counts_as_request=*/false},
 }};

@@ -43,9 +43,10 @@ enum class Method : std::uint8_t {
   kReflection,
   kBeginLookup,
   kAnswerPart,
+  kAnswerFirstPart,
   kSumRows,
 };
-inline constexpr std::size_t kMethodCount = 33;
+inline constexpr std::size_t kMethodCount = 34;
 
 // The role that a caller needs to call a method. CallGate checks it. kNone: the caller is not even
 // identified.

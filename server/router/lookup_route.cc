@@ -23,13 +23,15 @@ void LookupRoute::Cancel() {
 }
 
 void LookupRoute::StartWhole() {
+  RoutedRequest request = request_;
+  request.knows_ranges = true;
   Follow(ReplicaCall::Make(
-      parts_, request_, store_,
+      parts_, std::move(request), store_,
       [self = shared_from_this()](absl::Status status, const grpc::ByteBuffer& response) {
         if (ReasonOf(status) != kStoreHasRanges.name) {
           return self->done_(std::move(status), response);
         }
-        self->parts_.ranged_stores.Note(self->store_);
+        self->parts_.ranged_stores.Add(self->store_);
         self->StartRanged();
       }));
 }

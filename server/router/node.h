@@ -40,7 +40,8 @@ class Node {
   // connections, because it answers none that come while it closes them. But a node that takes
   // long to end its calls is asked again once in a while.
   void NoteStopping();
-  // Returns the stub of an open connection, if one is open, in turns.
+  // Returns the stub of an open connection, if one is open: in turns, while several calls are in
+  // progress. Call OnStart() before, for the call that is to be made.
   grpc::GenericStub& stub();
 
   // Lets lookups go to other nodes for `time` if there are any.

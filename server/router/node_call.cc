@@ -17,7 +17,7 @@ void PrepareNodeCall(const RoutedRequest& request, grpc::ClientContext& context)
   const RoutedCaller& caller = request.caller;
   if (!caller.identity.empty()) context.AddMetadata(kRoutedIdentityKey, caller.identity);
   context.AddMetadata(kRoutedClientKey, caller.client);
-  context.AddMetadata(kRoutedRangesKey, "1");
+  if (request.knows_ranges) context.AddMetadata(kRoutedRangesKey, "1");
   if (!caller.traceparent.empty()) context.AddMetadata("traceparent", caller.traceparent);
 }
 

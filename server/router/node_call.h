@@ -31,6 +31,7 @@ struct RoutedRequest {
   grpc::ByteBuffer bytes;
   absl::Time deadline = absl::InfiniteFuture();
   RoutedCaller caller;
+  bool knows_ranges = false;  // The router can go on after STORE_HAS_RANGES.
 };
 
 // Adds to `context`, of a call of a node, what the node must know of `request`.

@@ -16,16 +16,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
-#include "core/base/limits.h"
-#include "core/base/status_macros.h"
 #include "core/base/steady_time.h"
-#include "server/router/ranged_stores.h"
 #include "server/router/replica_call.h"
 #include "server/router/wire_fields.h"
 #include "server/rpc/alarm.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/message_buffer.h"
-#include "server/rpc/message_reader.h"
 #include "server/rpc/ranges_codec.h"
 #include "server/rpc/status.h"
 #include "softlookup/v1/lookup.pb.h"
@@ -53,18 +49,14 @@ constexpr int kFilterLastField = 3;
 constexpr std::size_t kPartsAtATime = 4;
 constexpr std::size_t kManyBytes = std::size_t{256} << 10;
 
-// In later rounds, all parts are asked for at once, so that each node keeps the revision from the
-// start.
+// The round that asks for parts as of a revision that the router knows. Only later rounds begin
+// with a BeginLookup.
+constexpr int kKnownRound = 0;
+// The last round after which the next one begins at once.
+constexpr int kRoundsAtOnce = 1;
+// In later rounds than this, all parts are asked for at once, so that each node keeps the revision
+// from the start.
 constexpr int kRoundsInTurns = 2;
-
-bool ParseBytes(grpc::ByteBuffer bytes, google::protobuf::MessageLite& message) {
-  MessageReader reader(bytes);
-  return message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
-}
-
-absl::Status Malformed(absl::string_view what) {
-  return absl::InternalError(absl::StrCat("A node has answered with ", what));
-}
 
 }  // namespace
 
@@ -77,6 +69,7 @@ std::shared_ptr<RangedLookup> RangedLookup::Make(const RouterParts& parts, Route
 RangedLookup::RangedLookup(const RouterParts& parts, RoutedRequest request, std::string store,
                            Done done)
     : parts_(parts),
+      reader_(parts.part_bytes),
       request_(std::move(request)),
       store_(std::move(store)),
       give_up_(SteadyNow() + std::min(RoutedCall::kTryMax, request_.deadline - absl::Now())),
@@ -128,7 +121,6 @@ void RangedLookup::Start() {
                              self->Run([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
                                if (!group.ok()) return self->Finish(group.status());
                                self->group_ = *group;
-                               self->round_ = 1;
                                self->Begin();
                              });
                            });
@@ -145,17 +137,33 @@ void RangedLookup::Finish(absl::Status status, const grpc::ByteBuffer& response)
   if (!ending_.has_value()) ending_ = {std::move(status), response};
 }
 
+std::shared_ptr<const RangesAt> RangedLookup::KnownRanges() const {
+  grpc::ByteBuffer bytes = request_.bytes;
+  if (NumberField(bytes, {kLinearizableField}) != 0) return nullptr;
+  std::shared_ptr<const RangesAt> known = parts_.ranged_stores.Steady(store_);
+  if (known == nullptr || known->revision < NumberField(bytes, {kMinRevisionField})) return nullptr;
+  const std::optional<std::uint64_t> seen = parts_.revisions.Needed(store_);
+  return seen.has_value() && *seen <= known->revision ? known : nullptr;
+}
+
 void RangedLookup::Begin() {
   ranges_.clear();
   merged_.reset();
   sums_.clear();
   turns_.Clear();
+  if (round_ == kKnownRound) {
+    if (const auto known = KnownRanges(); known != nullptr) {
+      is_charged_ = true;
+      return AskForParts(*known);
+    }
+    ++round_;
+  }
   grpc::ByteBuffer bytes = request_.bytes;
   cluster::v1::BeginLookupRequest begin;
   begin.set_store(store_);
   begin.set_min_revision(NumberField(bytes, {kMinRevisionField}));
   begin.set_linearizable(NumberField(bytes, {kLinearizableField}) != 0);
-  if (round_ == 1) {
+  if (!std::exchange(is_charged_, true)) {
     const std::uint64_t queries = std::max(NumberField(bytes, {kQueriesField, kRowsField}),
                                            NumberField(bytes, {kInputsField, kRowsField}));
     begin.set_query_count(static_cast<std::uint32_t>(
@@ -165,28 +173,16 @@ void RangedLookup::Begin() {
 }
 
 void RangedLookup::OnBegun(int round, std::size_t, grpc::ByteBuffer& response) {
-  cluster::v1::BeginLookupResponse begun;
-  const bool is_read = ParseBytes(response, begun);
+  const absl::StatusOr<std::shared_ptr<const RangesAt>> told = ReadRanges(response);
   RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    if (!is_read) return Finish(Malformed("something else than ranges"));
-    revision_ = begun.revision();
-    incarnation_ = begun.incarnation();
-    if (begun.ranges_size() > kRangeCountMax) return Finish(Malformed("too many ranges"));
-    for (const cluster::v1::StoreRange& told : begun.ranges()) {
-      const bool is_next =
-          ranges_.empty() ? told.begin() == 0 : told.begin() > ranges_.back().positions.begin;
-      if (!is_next) return Finish(Malformed("ranges that do not follow each other"));
-      if (!ranges_.empty()) ranges_.back().positions.end = told.begin();
-      Range& range = ranges_.emplace_back();
-      range.positions.begin = told.begin();
-      range.nodes.assign(told.nodes().begin(), told.nodes().end());
-    }
-    // The ranges were taken away since the router has heard of them.
-    if (ranges_.empty()) {
+    if (!told.ok()) return Finish(told.status());
+    if ((*told)->ranges.empty()) {
+      // The ranges were taken away since the router has heard of them.
       parts_.ranged_stores.Forget(store_);
-      ranges_.emplace_back();
+    } else {
+      parts_.ranged_stores.OnBegun(store_, *told);
     }
-    AskForParts(begun.row_count());
+    AskForParts(**told);
   });
 }
 
@@ -202,8 +198,19 @@ PositionRange RangedLookup::FilteredPositions(std::uint64_t row_count) const {
   return filtered;
 }
 
-void RangedLookup::AskForParts(std::uint64_t row_count) {
-  const PositionRange filtered = FilteredPositions(row_count);
+void RangedLookup::SetRanges(const RangesAt& told) {
+  revision_ = told.revision;
+  incarnation_ = told.incarnation;
+  for (const RangesAt::Range& range : told.ranges) {
+    if (!ranges_.empty()) ranges_.back().positions.end = range.begin;
+    ranges_.push_back({.positions = {.begin = range.begin}, .nodes = range.nodes});
+  }
+  if (ranges_.empty()) ranges_.emplace_back();  // Any node answers for all rows.
+}
+
+void RangedLookup::AskForParts(const RangesAt& told) {
+  SetRanges(told);
+  const PositionRange filtered = FilteredPositions(told.row_count);
   std::vector<std::uint64_t> sizes;
   for (const Range& range : ranges_) {
     const std::uint64_t begin = std::max(range.positions.begin, filtered.begin);
@@ -228,58 +235,29 @@ void RangedLookup::AskForParts(std::uint64_t row_count) {
     }
     const auto [rows, is_first] = rows_of.try_emplace(FirstNodeOf(i), 0);
     rows->second += sizes[i];
+    LookupPart part = PartOf(i);
+    part.is_further = !is_first;
     cluster::v1::AnswerPartRequest request;
-    SetPart(i, *request.mutable_part());
-    request.mutable_part()->set_is_further(!is_first);
-    AskRange(Method::kAnswerPart, request, i, &RangedLookup::OnPart);
+    *request.mutable_part() = EncodeLookupPart(part);
+    const bool begins = round_ == kKnownRound && i == order.front();
+    AskRange(begins ? Method::kAnswerFirstPart : Method::kAnswerPart, request, i,
+             &RangedLookup::OnPart);
   }
 }
 
-void RangedLookup::SetPart(std::size_t range, cluster::v1::LookupPart& part) const {
-  part.set_range_begin(ranges_[range].positions.begin);
-  part.set_range_end(ranges_[range].positions.end);
-  part.set_revision(revision_);
-  part.set_incarnation(incarnation_);
-}
-
-absl::StatusOr<SharedLimit::Share> RangedLookup::TakeBytes(std::uint64_t count) const {
-  std::optional<SharedLimit::Share> bytes = parts_.part_bytes.Take(count);
-  if (bytes.has_value()) return *std::move(bytes);
-  return WithRetryAfter(
-      MakeError(reasons::kQueueFull,
-                "The parts of answers that this router holds would take too many bytes; ask for "
-                "fewer queries at a time"),
-      absl::Seconds(1));
-}
-
-absl::StatusOr<RangedLookup::Decoded<PartialLookup>> RangedLookup::ReadPart(
-    grpc::ByteBuffer& response) const {
-  Decoded<PartialLookup> decoded;
-  SOFTLOOKUP_ASSIGN_OR_RETURN(SharedLimit::Share bytes, TakeBytes(response.Length()));
-  decoded.bytes.push_back(std::move(bytes));
-  cluster::v1::PartialLookup message;
-  if (!ParseBytes(response, message)) return Malformed("something else than a part");
-  // Components are decoded to float64. An answer without a row comes as two bytes.
-  SOFTLOOKUP_ASSIGN_OR_RETURN(
-      SharedLimit::Share answers,
-      TakeBytes(response.Length() +
-                static_cast<std::uint64_t>(message.answers_size()) * sizeof(PartialAnswer)));
-  decoded.bytes.push_back(std::move(answers));
-  absl::StatusOr<PartialLookup> part = DecodePartialLookup(message);
-  if (!part.ok()) return Malformed(part.status().message());
-  decoded.answer = *std::move(part);
-  return decoded;
+LookupPart RangedLookup::PartOf(std::size_t range) const {
+  return {.range = ranges_[range].positions, .revision = revision_, .incarnation = incarnation_};
 }
 
 void RangedLookup::OnPart(int round, std::size_t range, grpc::ByteBuffer& response) {
-  absl::StatusOr<Decoded<PartialLookup>> part = ReadPart(response);
+  absl::StatusOr<PartReader::Decoded<PartialLookup>> part = reader_.ReadPart(response);
   RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (!part.ok()) return Finish(part.status());
     Range& of = ranges_[range];
     const PartialLookup& answer = part->answer;
     if (answer.range != of.positions || answer.revision != revision_ ||
         answer.incarnation != incarnation_) {
-      return Finish(Malformed("another part than it was asked for"));
+      return Finish(MalformedAnswer("another part than it was asked for"));
     }
     of.part = std::move(part->answer);
     of.bytes = std::move(part->bytes);
@@ -304,28 +282,15 @@ void RangedLookup::MergeParts() {
     ranges_[i].has_sums = wanted.empty();
     if (wanted.empty()) continue;
     cluster::v1::SumRowsRequest request;
-    SetPart(i, *request.mutable_part());
+    *request.mutable_part() = EncodeLookupPart(PartOf(i));
     *request.mutable_rows() = EncodeRowSumsRequest(wanted);
     AskRange(Method::kSumRows, request, i, &RangedLookup::OnSums);
   }
   FinishIfComplete();
 }
 
-absl::StatusOr<RangedLookup::Decoded<RowSums>> RangedLookup::ReadSums(
-    grpc::ByteBuffer& response) const {
-  Decoded<RowSums> decoded;
-  SOFTLOOKUP_ASSIGN_OR_RETURN(SharedLimit::Share bytes, TakeBytes(response.Length()));
-  decoded.bytes.push_back(std::move(bytes));
-  cluster::v1::RowSums message;
-  if (!ParseBytes(response, message)) return Malformed("something else than sums");
-  absl::StatusOr<RowSums> sums = DecodeRowSums(message);
-  if (!sums.ok()) return Malformed(sums.status().message());
-  decoded.answer = *std::move(sums);
-  return decoded;
-}
-
 void RangedLookup::OnSums(int round, std::size_t range, grpc::ByteBuffer& response) {
-  absl::StatusOr<Decoded<RowSums>> sums = ReadSums(response);
+  absl::StatusOr<PartReader::Decoded<RowSums>> sums = reader_.ReadSums(response);
   RunIn(round, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (!sums.ok()) return Finish(sums.status());
     sums_[range] = std::move(sums->answer);
@@ -350,7 +315,12 @@ void RangedLookup::FinishIfComplete() {
 }
 
 void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status& status) {
-  if (ReasonOf(status) == kSnapshotGone.name) return BeginAgain();
+  const bool is_gone = ReasonOf(status) == kSnapshotGone.name;
+  // A caller that has no requests left is refused at the price of a BeginLookup, not of parts.
+  if (round_ == kKnownRound && (is_gone || absl::IsResourceExhausted(status))) {
+    parts_.ranged_stores.OnChanged(store_);
+  }
+  if (is_gone) return BeginAgain();
   // The call's own time is not over: the node has waited in vain for the revision.
   const bool is_behind = absl::IsDeadlineExceeded(status) && absl::Now() < request_.deadline;
   if (!range.has_value() || (!absl::IsUnavailable(status) && !is_behind)) return Finish(status);
@@ -366,7 +336,7 @@ void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status&
 
 void RangedLookup::BeginAgain() {
   DropCalls();
-  if (round_++ == 1) return Begin();
+  if (round_++ < kRoundsAtOnce) return Begin();
   if (SteadyNow() + RoutedCall::kLookAgain >= give_up_) {
     return Finish(ClusterUnavailable(
         absl::StrCat("The nodes that have the ranges of store \"", store_,

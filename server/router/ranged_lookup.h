@@ -20,18 +20,22 @@
 #include "server/base/method.h"
 #include "server/cluster/shared_limit.h"
 #include "server/router/node_turns.h"
+#include "server/router/part_reader.h"
+#include "server/router/ranged_stores.h"
 #include "server/router/route.h"
 #include "server/router/routed_call.h"
-#include "server/rpc/ranges/ranges.pb.h"
+#include "softlookup/engine.h"
 #include "softlookup/partial_lookup.h"
 
 namespace softlookup::server {
 
 // A lookup in a store that is cut into ranges. Asks one replica for the revision to answer as of
 // and for the ranges as they are then; then each range for its part; and where top_k selects rows,
-// the ranges that have some of them a second time (docs/decisions/0029-partial-answers.md). If a
-// range does not keep that revision, or does not have the store yet, begins again. Asks a node that
-// has many ranges for a few parts at a time. Thread-safe.
+// the ranges that have some of them a second time (docs/decisions/0029-partial-answers.md). If the
+// router knows the ranges of a store that does not change, the first step is left out, and one of
+// the parts finds out whether that is still so. If a range does not keep the revision, or does not
+// have the store yet, begins again. Asks a node that has many ranges for a few parts at a time.
+// Thread-safe.
 class RangedLookup final : public Route, public std::enable_shared_from_this<RangedLookup> {
  public:
   static std::shared_ptr<RangedLookup> Make(const RouterParts& parts, RoutedRequest request,
@@ -53,12 +57,6 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
     absl::Status status;
     grpc::ByteBuffer response;
   };
-  // An answer as it is decoded, with the bytes that it takes.
-  template <typename Answer>
-  struct Decoded {
-    Answer answer;
-    std::vector<SharedLimit::Share> bytes;
-  };
   // Reads the answer of `range` to a call of `round`, and takes the step that comes next. Decoding
   // takes time, so these are called without the mutex.
   using OnAnswer = void (RangedLookup::*)(int round, std::size_t range, grpc::ByteBuffer& response);
@@ -77,23 +75,22 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   // The steps of a round.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnBegun(int round, std::size_t, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `row_count` is the store's, as of revision_.
-  void AskForParts(std::uint64_t row_count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the ranges that a first round can ask at once. Null if it must begin with a
+  // BeginLookup.
+  std::shared_ptr<const RangesAt> KnownRanges() const;
+  void AskForParts(const RangesAt& told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetRanges(const RangesAt& told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPart(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void MergeParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSums(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void FinishIfComplete() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Begins the next round: the second one at once, and later ones after a pause, within
+  // Begins the next round: at once after the first ones, later after a pause, within
   // RoutedCall::kTryMax.
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A call of this round has failed.
   void OnError(std::optional<std::size_t> range, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Reads answers, and takes their bytes from RouterParts::part_bytes.
-  absl::StatusOr<SharedLimit::Share> TakeBytes(std::uint64_t count) const;
-  absl::StatusOr<Decoded<PartialLookup>> ReadPart(grpc::ByteBuffer& response) const;
-  absl::StatusOr<Decoded<RowSums>> ReadSums(grpc::ByteBuffer& response) const;
   bool continues() const;
 
   // Asks a replica, those of `range` first if it is one. Calls `on_answer` with its answer.
@@ -108,13 +105,13 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   void EndTurn(std::size_t range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The positions that the lookup's filter leaves of a store's, as far as its form is right.
   PositionRange FilteredPositions(std::uint64_t row_count) const;
-  // Sets what a range has to know of the lookup.
-  void SetPart(std::size_t range, cluster::v1::LookupPart& part) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a range has to know of the lookup.
+  LookupPart PartOf(std::size_t range) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the calls of this round. Their answers do not come any more.
   void DropCalls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RouterParts parts_;
+  const PartReader reader_;
   const RoutedRequest request_;
   const std::string store_;
   const absl::Time give_up_;  // By the steady clock.
@@ -125,6 +122,7 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   std::optional<Ending> ending_ ABSL_GUARDED_BY(mutex_);
   std::string group_ ABSL_GUARDED_BY(mutex_);
   int round_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_charged_ ABSL_GUARDED_BY(mutex_) = false;  // A round has asked for its queries' price.
   std::uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Range> ranges_ ABSL_GUARDED_BY(mutex_);

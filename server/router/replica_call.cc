@@ -74,8 +74,9 @@ void ReplicaCall::SendTo(const std::shared_ptr<Node>& node, const Group& group) 
   WatchOnce();
   if (needed_ == 0) {
     // A part of a lookup waits for its revision. The primary has it, or is about to have it.
-    const bool may_be_behind = store().empty() && !needs_primary_;
-    return Send(node, request().bytes, may_be_behind ? std::optional(kRevisionWait) : std::nullopt);
+    const bool waits_for_long = store().empty() && needs_primary_;
+    return Send(node, request().bytes,
+                waits_for_long ? std::optional(kPrimaryRevisionWait) : std::nullopt);
   }
   Send(node, WithNumber(request().bytes, kMinRevisionField, needed_), kRevisionWait);
 }

@@ -30,8 +30,11 @@ class ReplicaCall final : public RoutedCall {
   // Field numbers of LookupRequest and LookupResponse.
   static constexpr int kMinRevisionField = 8;
   static constexpr int kRevisionField = 4;
-  // How long a replica waits for a revision before the primary is asked instead.
+  // How long a replica waits for a revision before the primary is asked instead. For that of a part
+  // of a lookup, it waits for kPartRevisionWait.
   static constexpr absl::Duration kRevisionWait = absl::Milliseconds(250);
+  // How long the primary waits for that of a part: for as long as its own limit lets it.
+  static constexpr absl::Duration kPrimaryRevisionWait = absl::Hours(1);
   // How long lookups go elsewhere after a node has failed or was silent.
   static constexpr absl::Duration kAvoided = absl::Seconds(1);
 

@@ -11,6 +11,7 @@ RoutedTo RoutedToOf(Method method) {
     case Method::kReflection:
     case Method::kBeginLookup:  // No client can call the next.
     case Method::kAnswerPart:
+    case Method::kAnswerFirstPart:
     case Method::kSumRows:
       return RoutedTo::kRouter;
     case Method::kLookup:

@@ -42,11 +42,11 @@ void Call::LogStore(StoreEvent event, nlohmann::ordered_json fields) const {
   dependencies_.engine_log.Write(event, std::move(fields));
 }
 
-absl::Duration Call::RevisionWaitMax(std::uint64_t min_revision) const {
+absl::Duration Call::RevisionWaitMax(std::uint64_t min_revision, absl::Duration routed_max) const {
   if (min_revision == 0) return absl::InfiniteDuration();
   const absl::Duration wait_max = limiters().limits.revision_wait_max;
   if (origin_ == CallOrigin::kClient) return wait_max;
-  return std::min(wait_max, RoutedRevisionWaitOf(rpc_.context()));
+  return std::min(wait_max, RoutedRevisionWaitOf(rpc_.context()).value_or(routed_max));
 }
 
 absl::Time Call::deadline() const {

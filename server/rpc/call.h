@@ -84,8 +84,10 @@ class Call {
   // The deadline that the client set; infinite if none.
   absl::Time deadline() const;
   // The longest time that a lookup may wait for `min_revision`: the server's limit, or that of the
-  // router if it is shorter. Infinite if `min_revision` is 0.
-  absl::Duration RevisionWaitMax(std::uint64_t min_revision) const;
+  // router if it is shorter. `routed_max` is the router's if it tells none. Infinite if
+  // `min_revision` is 0.
+  absl::Duration RevisionWaitMax(std::uint64_t min_revision,
+                                 absl::Duration routed_max = absl::InfiniteDuration()) const;
   CallOrigin origin() const { return origin_; }
   // The name under which the caller takes turns with others at the workers: its identity, or its
   // address if it has no identity.

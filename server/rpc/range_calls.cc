@@ -7,6 +7,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "server/rpc/admission.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/lookup_wait.h"
 #include "server/rpc/message_bytes.h"
@@ -35,16 +36,22 @@ class RangeCall : public MessageCall<Request, Response> {
 
  protected:
   // The call may wait until the store has `revision`.
-  void MayWaitFor(std::uint64_t revision) {
-    wait_ = std::make_shared<LookupWait>(this->call(), cancel_);
-    this->call().streams().Add(wait_);
-    revision_wait_.Start(this->call().RevisionWaitMax(revision), this->call().deadline(), cancel_);
+  void MayWaitFor(std::uint64_t revision) { MayWait(this->call().RevisionWaitMax(revision)); }
+  // As above, for a part of a lookup.
+  void MayWaitForPart(std::uint64_t revision) {
+    MayWait(this->call().RevisionWaitMax(revision, kPartRevisionWait));
   }
 
   Engine& engine_;
   const std::shared_ptr<CancelToken> cancel_;
 
  private:
+  void MayWait(absl::Duration wait_max) {
+    wait_ = std::make_shared<LookupWait>(this->call(), cancel_);
+    this->call().streams().Add(wait_);
+    revision_wait_.Start(wait_max, this->call().deadline(), cancel_);
+  }
+
   std::shared_ptr<LookupWait> wait_;  // Null if the call does not wait.
   RevisionWait revision_wait_;
 };
@@ -94,30 +101,27 @@ void BeginLookupCall::Run() {
                      });
 }
 
-LookupPart PartOf(const cluster::v1::LookupPart& message) {
-  return {.range = {.begin = message.range_begin(), .end = message.range_end()},
-          .revision = message.revision(),
-          .incarnation = message.incarnation(),
-          .is_further = message.is_further()};
-}
-
 // Answers a part of a lookup.
 class AnswerPartCall final
     : public RangeCall<cluster::v1::AnswerPartRequest, cluster::v1::PartialLookup> {
  public:
-  using RangeCall::RangeCall;
+  // `begins`: the lookup begins with this part.
+  AnswerPartCall(std::unique_ptr<Call> call, Engine& engine, bool begins)
+      : RangeCall(std::move(call), engine), begins_(begins) {}
 
  private:
   void Run() override;
   absl::Status Prepare();
 
+  const bool begins_;
   DecodedLookup decoded_;
   LookupReport report_;
 };
 
 absl::Status AnswerPartCall::Prepare() {
   const v1::LookupRequest& lookup = request_.lookup();
-  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(lookup.store()));
+  const std::int64_t queries = begins_ ? QueriesOf(lookup, engine_.limits()) : 0;
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(lookup.store(), queries));
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeLookup(lookup, kNoStoreOfStream, decoded_));
   // Whoever has chosen the revision has waited for what that means.
   if (request_.part().revision() > 0) decoded_.request.linearizable = false;
@@ -126,10 +130,12 @@ absl::Status AnswerPartCall::Prepare() {
 
 void AnswerPartCall::Run() {
   if (absl::Status status = Prepare(); !status.ok()) return Refuse(status);
-  MayWaitFor(request_.part().revision());
+  LookupPart part = DecodeLookupPart(request_.part());
+  part.must_be_newest = begins_;
+  MayWaitForPart(part.revision);
   decoded_.request.report = &report_;
   engine_.AnswerPart(
-      std::move(decoded_.request), PartOf(request_.part()), cancel_,
+      std::move(decoded_.request), part, cancel_,
       [this](const absl::StatusOr<PartialLookup>& part) {
         absl::Status status = part.status();
         if (status.ok()) {
@@ -161,9 +167,9 @@ void SumRowsCall::Run() {
   absl::StatusOr<RowSumsRequest> rows =
       status.ok() ? DecodeRowSumsRequest(request_.rows()) : status;
   if (!rows.ok()) return Refuse(rows.status());
-  MayWaitFor(request_.part().revision());
-  engine_.SumRowsOfPart(std::move(decoded_.request), PartOf(request_.part()), *std::move(rows),
-                        cancel_, [this](const absl::StatusOr<RowSums>& sums) {
+  MayWaitForPart(request_.part().revision());
+  engine_.SumRowsOfPart(std::move(decoded_.request), DecodeLookupPart(request_.part()),
+                        *std::move(rows), cancel_, [this](const absl::StatusOr<RowSums>& sums) {
                           if (!sums.ok()) return Refuse(sums.status());
                           response_ = EncodeRowSums(*sums);
                           Answer(CheckAnswerBytes(response_, engine_.limits().message_bytes_max),
@@ -178,7 +184,11 @@ void StartBeginLookup(std::unique_ptr<Call> call, Engine& engine) {
 }
 
 void StartAnswerPart(std::unique_ptr<Call> call, Engine& engine) {
-  (new AnswerPartCall(std::move(call), engine))->Start();
+  (new AnswerPartCall(std::move(call), engine, /*begins=*/false))->Start();
+}
+
+void StartAnswerFirstPart(std::unique_ptr<Call> call, Engine& engine) {
+  (new AnswerPartCall(std::move(call), engine, /*begins=*/true))->Start();
 }
 
 void StartSumRows(std::unique_ptr<Call> call, Engine& engine) {

@@ -12,6 +12,7 @@ namespace softlookup::server {
 // when it is over.
 void StartBeginLookup(std::unique_ptr<Call> call, Engine& engine);
 void StartAnswerPart(std::unique_ptr<Call> call, Engine& engine);
+void StartAnswerFirstPart(std::unique_ptr<Call> call, Engine& engine);
 void StartSumRows(std::unique_ptr<Call> call, Engine& engine);
 
 }  // namespace softlookup::server

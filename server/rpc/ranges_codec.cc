@@ -54,6 +54,21 @@ absl::StatusOr<std::vector<double>> NumbersIn(absl::string_view field, const std
   return std::vector<double>(numbers.begin(), numbers.end());
 }
 
+// --- Ranges
+
+// `Message` has the fields range_begin and range_end.
+template <typename Message>
+void EncodeRange(const PositionRange& range, Message& message) {
+  message.set_range_begin(range.begin);
+  if (range.end != PositionRange::kOpenEnd) message.set_range_end(range.end);
+}
+
+template <typename Message>
+PositionRange DecodeRange(const Message& message) {
+  return {.begin = message.range_begin(),
+          .end = message.range_end() == 0 ? PositionRange::kOpenEnd : message.range_end()};
+}
+
 // --- Shape
 
 cluster::v1::AnswerShape EncodeShape(const AnswerShape& shape) {
@@ -277,6 +292,22 @@ absl::StatusOr<PartialAnswer> DecodeAnswer(const AnswerShape& shape,
 
 }  // namespace
 
+cluster::v1::LookupPart EncodeLookupPart(const LookupPart& part) {
+  cluster::v1::LookupPart message;
+  EncodeRange(part.range, message);
+  message.set_revision(part.revision);
+  message.set_incarnation(part.incarnation);
+  message.set_is_further(part.is_further);
+  return message;
+}
+
+LookupPart DecodeLookupPart(const cluster::v1::LookupPart& message) {
+  return {.range = DecodeRange(message),
+          .revision = message.revision(),
+          .incarnation = message.incarnation(),
+          .is_further = message.is_further()};
+}
+
 cluster::v1::PartialLookup EncodePartialLookup(const PartialLookup& lookup) {
   cluster::v1::PartialLookup message;
   *message.mutable_shape() = EncodeShape(lookup.shape);
@@ -285,8 +316,7 @@ cluster::v1::PartialLookup EncodePartialLookup(const PartialLookup& lookup) {
   message.set_incarnation(lookup.incarnation);
   message.set_revision(lookup.revision);
   message.set_row_count(lookup.row_count);
-  message.set_range_begin(lookup.range.begin);
-  message.set_range_end(lookup.range.end);
+  EncodeRange(lookup.range, message);
   for (const PartialAnswer& answer : lookup.answers) {
     *message.add_answers() = EncodeAnswer(lookup.shape, answer);
   }
@@ -300,7 +330,7 @@ absl::StatusOr<PartialLookup> DecodePartialLookup(const cluster::v1::PartialLook
       .incarnation = message.incarnation(),
       .revision = message.revision(),
       .row_count = message.row_count(),
-      .range = {.begin = message.range_begin(), .end = message.range_end()}};
+      .range = DecodeRange(message)};
   SOFTLOOKUP_ASSIGN_OR_RETURN(lookup.shape, DecodeShape(message.shape()));
   if (message.answers_size() != lookup.shape.head_query_count()) {
     return Invalid("answers",

@@ -3,6 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/rpc/ranges/ranges.pb.h"
+#include "softlookup/engine.h"
 #include "softlookup/partial_lookup.h"
 
 namespace softlookup::server {
@@ -16,6 +17,9 @@ namespace softlookup::server {
 // before it is parsed.
 // MergedLookup::Merge() and SumRows() check the rest: what fits the other partial answers, and what
 // fits the store.
+cluster::v1::LookupPart EncodeLookupPart(const LookupPart& part);
+LookupPart DecodeLookupPart(const cluster::v1::LookupPart& message);
+
 cluster::v1::PartialLookup EncodePartialLookup(const PartialLookup& lookup);
 absl::StatusOr<PartialLookup> DecodePartialLookup(const cluster::v1::PartialLookup& message);
 

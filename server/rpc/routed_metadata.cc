@@ -33,14 +33,14 @@ std::optional<std::string> RoutedClientOf(const grpc::ServerContextBase& context
   return std::string(client);
 }
 
-absl::Duration RoutedRevisionWaitOf(const grpc::ServerContextBase& context) {
+std::optional<absl::Duration> RoutedRevisionWaitOf(const grpc::ServerContextBase& context) {
   constexpr std::size_t kDigitsMax = 9;
   const absl::string_view text = ValueOf(context, kRoutedRevisionWaitKey).value_or("");
   const auto is_digit = [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); };
   std::int64_t milliseconds = 0;
   if (text.size() > kDigitsMax || !std::all_of(text.begin(), text.end(), is_digit) ||
       !absl::SimpleAtoi(text, &milliseconds)) {
-    return absl::InfiniteDuration();
+    return std::nullopt;
   }
   return absl::Milliseconds(milliseconds);
 }

@@ -20,8 +20,10 @@ enum class CallOrigin { kClient, kRouter };
 inline constexpr char kRoutedIdentityKey[] = "softlookup-identity";
 // The address of the client as the router sees it, in gRPC's notation.
 inline constexpr char kRoutedClientKey[] = "softlookup-client";
-// The longest time that a lookup may wait for its revision, in whole milliseconds.
+// The longest time that a lookup may wait for its revision, in whole milliseconds. If the router
+// does not tell it, that is kPartRevisionWait for a part of a lookup, and infinite for a whole one.
 inline constexpr char kRoutedRevisionWaitKey[] = "softlookup-revision-wait-ms";
+inline constexpr absl::Duration kPartRevisionWait = absl::Milliseconds(250);
 
 // There if the router can ask the ranges of a store for their parts of a lookup.
 inline constexpr char kRoutedRangesKey[] = "softlookup-ranges";
@@ -39,9 +41,9 @@ std::optional<std::string> RoutedClientOf(const grpc::ServerContextBase& context
 // Whether the router can ask ranges for parts.
 bool KnowsRanges(const grpc::ServerContextBase& context);
 
-// Returns how long a lookup may wait for its revision; infinite if the router does not tell, or
+// Returns how long a lookup may wait for its revision. nullopt if the router does not tell, or
 // tells anything but a number of at most nine digits.
-absl::Duration RoutedRevisionWaitOf(const grpc::ServerContextBase& context);
+std::optional<absl::Duration> RoutedRevisionWaitOf(const grpc::ServerContextBase& context);
 
 }  // namespace softlookup::server
 

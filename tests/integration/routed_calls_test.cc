@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/rpc/ranges/ranges.grpc.pb.h"
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "tests/integration/integration_test.h"
 #include "tests/integration/secure_server.h"
@@ -62,6 +63,20 @@ class Caller {
     request.set_min_revision(revision);
     *request.mutable_queries() = Message({1}, 1);
     return request;
+  }
+  // Asks for the part of LookupOf() over all rows, as of `revision`: with `begins`, as the first
+  // part of the lookup.
+  grpc::Status AnswerPart(bool begins, std::uint64_t revision,
+                          const Metadata& metadata = {}) const {
+    const auto stub = cluster::v1::RangeService::NewStub(channel_);
+    CallContext context;
+    for (const auto& [key, value] : metadata) context.AddMetadata(key, value);
+    cluster::v1::AnswerPartRequest request;
+    *request.mutable_lookup() = LookupOf(0);
+    request.mutable_part()->set_revision(revision);
+    cluster::v1::PartialLookup response;
+    return begins ? stub->AnswerFirstPart(&context, request, &response)
+                  : stub->AnswerPart(&context, request, &response);
   }
   // As IntegrationTest::Call().
   template <typename Request, typename Response>
@@ -238,21 +253,45 @@ TEST_F(RoutedCallsTest, ChangedRulesReachStreamsOfRouters) {
   EXPECT_THAT(stream->Finish(), IsGrpcError(StatusCode::UNAUTHENTICATED, "the same --auth file"));
 }
 
+// Gives the one identity of `files` a limit, such as `"requests_per_second": 1`.
+void Limit(const SecurityFiles& files, const std::string& limit) {
+  std::string rules = Contents(files.auth());
+  const std::size_t grants = rules.find("\"grants\"");
+  ASSERT_NE(grants, std::string::npos);
+  rules.insert(grants, "\"limits\": {" + limit + "}, ");
+  Replace(files.auth(), rules);
+}
+
 // An identity has one rate, whatever way its calls come.
 TEST_F(RoutedCallsTest, TheLimitsOfTheNamedIdentityApply) {
   const SecurityFiles files;
   const std::string token = files.AddIdentity("a", "read", "*");
-  std::string rules = Contents(files.auth());
-  const std::size_t grants = rules.find("\"grants\"");
-  ASSERT_NE(grants, std::string::npos);
-  rules.insert(grants, "\"limits\": {\"requests_per_second\": 0.001}, ");
-  Replace(files.auth(), rules);
+  Limit(files, "\"requests_per_second\": 0.001");
   Start({"--auth", files.auth()});
   grpc::Status status;
   while (status.ok()) status = Router().ListStores(As("a"));
   EXPECT_EQ(ReasonOf(status), "IDENTITY_LIMIT");
   EXPECT_EQ(ReasonOf(ClientOf().ListStores({{"authorization", "Bearer " + token}})),
             "IDENTITY_LIMIT");
+}
+
+// The first part of a lookup counts as the lookup, and no other.
+TEST_F(RoutedCallsTest, TheFirstPartOfALookupIsCharged) {
+  for (const char* limit : {"\"requests_per_second\": 0.001", "\"rows_per_second\": 0.001"}) {
+    const SecurityFiles files;
+    files.AddIdentity("a", "manage", "*");
+    Start({"--auth", files.auth()});
+    const grpc::Status created = Router().CreateStore("s", As("a"));
+    EXPECT_TRUE(created.ok() || created.error_code() == StatusCode::ALREADY_EXISTS);
+    Limit(files, limit);
+    kill(server_->pid(), SIGHUP);
+    const Caller router = Router();
+    grpc::Status status;
+    while (status.ok()) status = router.AnswerPart(/*begins=*/true, 1, As("a"));
+    EXPECT_EQ(ReasonOf(status), "IDENTITY_LIMIT") << status.error_message();
+    EXPECT_THAT(router.AnswerPart(/*begins=*/false, 1, As("a")), IsGrpcOk());
+    EXPECT_EQ(server_->Stop(SIGTERM), 0);
+  }
 }
 
 TEST_F(RoutedCallsTest, TheAuditLogHasTheAddressThatTheRouterTells) {
@@ -316,6 +355,18 @@ TEST_F(RoutedCallsTest, ARouterMayShortenTheWaitForARevision) {
   ASSERT_TRUE(response.error().details(0).UnpackTo(&info));
   EXPECT_EQ(info.metadata().at("waited_for"), "revision");
   EXPECT_THAT(response.error().message(), HasSubstr("for 3ms at most"));
+}
+
+TEST_F(RoutedCallsTest, APartWaitsLessForItsRevisionUnlessTheRouterTellsOtherwise) {
+  Start({"--revision-timeout", "0.5"});
+  const Caller router = Router();
+  ASSERT_THAT(router.CreateStore("s"), IsGrpcOk());
+  for (const bool begins : {true, false}) {
+    EXPECT_THAT(router.AnswerPart(begins, 100),
+                IsGrpcError(StatusCode::DEADLINE_EXCEEDED, "wait for 250ms at most"));
+    EXPECT_THAT(router.AnswerPart(begins, 100, {{"softlookup-revision-wait-ms", "3600000"}}),
+                IsGrpcError(StatusCode::DEADLINE_EXCEEDED, "wait for 500ms at most"));
+  }
 }
 
 // The deadline is the client's own. Nobody else would answer in time.

@@ -82,9 +82,12 @@ class RouterRangesTest : public ::testing::Test {
       }
     });
   }
-  double PartsAt(const std::string& node) {
+  double AnsweredAt(const std::string& node, const std::string& method) {
     return MetricOf(cluster_.node(node),
-                    R"(softlookup_calls_total{method="AnswerPart",code="OK"})");
+                    absl::StrCat("softlookup_calls_total{method=\"", method, "\",code=\"OK\"}"));
+  }
+  double PartsAt(const std::string& node) {
+    return AnsweredAt(node, "AnswerPart") + AnsweredAt(node, "AnswerFirstPart");
   }
 
   v1::LookupRequest Request(std::int64_t queries) {

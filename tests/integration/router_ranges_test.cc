@@ -249,6 +249,63 @@ TEST_F(RouterRangesTest, RowsThatAreReplacedMeanwhileAreCountedOnce) {
   reader.join();
 }
 
+// Lookups in a store that does not change are begun by their first part. It finds out about writes
+// that the router has not seen.
+TEST_F(RouterRangesTest, KnownRangesAreAskedAtOnceAndNoAnswerIsOld) {
+  std::uint64_t rows = 4 * kRowsPerAppend;
+  Create(StoreMessage(kStore, kKeyDim, kValueDim));
+  Fill(static_cast<std::int64_t>(rows));
+  const auto answered = [&](const std::string& method) {
+    double sum = 0;
+    for (const char* node : {"n1", "n2", "n3"}) sum += AnsweredAt(node, method);
+    return sum;
+  };
+  v1::LookupRequest request = Request(1);
+  v1::LookupResponse response;
+  const auto look_up = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_THAT(LookUpAt(*router_, request, &response), IsGrpcOk());
+      ASSERT_EQ(response.stats(0).counted_rows(), rows);
+    }
+  };
+  // More than it takes until the router counts the store as one that does not change.
+  constexpr int kMany = 10;
+  for (const int ranges : {2, 3, 2}) {
+    cluster_.Split(kStore, ranges);
+    cluster_.AwaitEqual("n1");
+    look_up(kMany);
+    const double begun = answered("BeginLookup"), first = answered("AnswerFirstPart");
+    look_up(kMany);
+    EXPECT_EQ(answered("BeginLookup"), begun) << ranges;
+    EXPECT_EQ(answered("AnswerFirstPart"), first + kMany) << ranges;
+
+    request.set_linearizable(true);
+    look_up(1);
+    request.set_linearizable(false);
+    EXPECT_EQ(answered("BeginLookup"), begun + 1) << ranges;
+
+    // Not through the router.
+    v1::AppendRequest row;
+    row.set_store(kStore);
+    *row.mutable_keys() = Message(draw_.Normal(kKeyDim), kKeyDim);
+    *row.mutable_values() = Message(draw_.Normal(kValueDim), kValueDim);
+    v1::AppendResponse appended;
+    ASSERT_THAT(Append(*node_, row, &appended), IsGrpcOk());
+    v1::LookupRequest of_no_rows = Request(1);
+    of_no_rows.mutable_filter()->add_any_labels("of no row");
+    of_no_rows.set_min_revision(appended.revision());
+    for (const char* node : {"n1", "n2", "n3"}) {
+      ASSERT_THAT(LookUpAt(*StubOf(cluster_.node(node)), of_no_rows, &response), IsGrpcOk());
+    }
+    ++rows;
+    look_up(1);
+    EXPECT_GT(answered("BeginLookup"), begun + 1) << ranges;
+    const double begun_after = answered("BeginLookup");
+    look_up(1);
+    EXPECT_EQ(answered("BeginLookup"), begun_after + 1) << ranges;
+  }
+}
+
 TEST_F(RouterRangesTest, ARangeWhoseNodesAreGoneIsNamedAndComesBack) {
   constexpr std::int64_t kRows = 8 * kRowsPerAppend;
   Create(StoreMessage(kStore, kKeyDim, kValueDim));
@@ -334,6 +391,9 @@ TEST_F(RouterRangesTest, ClientsCannotAskForParts) {
     const grpc::Status status = stub->AnswerPart(&context, request, &response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
     EXPECT_EQ(ReasonOf(status), "UNKNOWN_METHOD");
+    CallContext first_context;
+    EXPECT_EQ(ReasonOf(stub->AnswerFirstPart(&first_context, request, &response)),
+              "UNKNOWN_METHOD");
   }
 }
 

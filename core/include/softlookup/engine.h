@@ -159,6 +159,8 @@ struct LookupPart {
   std::uint64_t revision = 0;
   // The MemoryState::incarnation of the store that has this revision. 0: any.
   std::uint64_t incarnation = 0;
+  // Whether the part fails with kSnapshotGone if the store has a newer revision.
+  bool must_be_newest = false;
   // This server has answered another part of the lookup. So this one is not refused with QUEUE_FULL
   // for the work that waits.
   bool is_further = false;
@@ -430,9 +432,9 @@ class Engine {
   virtual bool asks_for_latest() const = 0;
 
   // Answers a part of a lookup, by the rules of Lookup(). kSnapshotGone (partial_lookup.h) if the
-  // snapshot of part.revision is not kept any more. The engine keeps the last snapshots of a store
-  // for 10 s, and at most 16,384 of them, while it is asked for parts. So the first part of an
-  // older revision fails.
+  // snapshot of part.revision is not kept any more, or must be the newest and is not. The engine
+  // keeps the last snapshots of a store for 10 s, and at most 16,384 of them, while it is asked for
+  // parts. So the first part of an older revision fails.
   virtual void AnswerPart(LookupRequest request, const LookupPart& part,
                           std::shared_ptr<CancelToken> cancel, PartCallback callback) = 0;
   // Answers what MergedLookup asks of the part in the second phase. `request` is that of the first

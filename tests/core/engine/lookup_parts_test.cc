@@ -203,6 +203,22 @@ TEST_F(LookupPartsTest, ARevisionThatIsNotKeptIsGone) {
   EXPECT_EQ(reason_as_of(revision - 1), "SNAPSHOT_GONE");
 }
 
+TEST_F(LookupPartsTest, APartThatMustBeOfTheNewestRevisionIsGoneAfterAWrite) {
+  const std::uint64_t revision = engine_->GetStore("s")->revision;
+  const auto reason_as_of = [&](std::uint64_t asked) {
+    const auto part =
+        AnswerPartAndWait(*engine_, Request(), {.revision = asked, .must_be_newest = true});
+    if (part.ok()) EXPECT_EQ(part->revision, asked);
+    return ReasonOf(part.status());
+  };
+  EXPECT_EQ(reason_as_of(revision), "");
+  Append("s", 1, 50);
+  // Its snapshot is kept.
+  EXPECT_THAT(AnswerPartAndWait(*engine_, Request(), {.revision = revision}), IsOk());
+  EXPECT_EQ(reason_as_of(revision), "SNAPSHOT_GONE");
+  EXPECT_EQ(reason_as_of(revision + 1), "");
+}
+
 TEST_F(LookupPartsTest, APartOfAnotherStoreOfTheNameIsGone) {
   const std::uint64_t incarnation = engine_->GetMemory("s", "", {}, {})->incarnation;
   ASSERT_THAT(AnswerPartAndWait(*engine_, Request(), {.incarnation = incarnation}), IsOk());
