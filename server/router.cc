@@ -45,6 +45,7 @@ Router::Router(std::unique_ptr<FrontEnd> front_end, const Flags& flags, EtcdOpti
                 .tenants = tenants_,
                 .revisions = revisions_,
                 .ranged_stores = ranged_stores_,
+                .limited_identities = limited_identities_,
                 .silence = silence_,
                 .part_bytes = part_bytes_,
                 .message_bytes_max = flags.limits.message_bytes_max},

@@ -20,6 +20,7 @@
 #include "server/observability/process_stats.h"
 #include "server/observability/routed_nodes.h"
 #include "server/router/cluster_watch.h"
+#include "server/router/limited_identities.h"
 #include "server/router/ranged_stores.h"
 #include "server/router/router_service.h"
 #include "server/router/seen_revisions.h"
@@ -68,6 +69,7 @@ class Router {
   const std::shared_ptr<CallSet> calls_ = std::make_shared<CallSet>();  // Of nodes.
   SeenRevisions revisions_;
   RangedStores ranged_stores_;
+  LimitedIdentities limited_identities_;
   SharedLimit part_bytes_{kPartBytesMax};
   SilenceWatch silence_;
   ClusterWatch watch_;

@@ -78,7 +78,8 @@ constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
     {Method::kAnswerPart, "/softlookup.cluster.v1.RangeService/AnswerPart", "AnswerPart",
      Access::kRead, kReads, kNotAudited, kForRouters, /*counts_as_request=*/false},
     {Method::kAnswerFirstPart, "/softlookup.cluster.v1.RangeService/AnswerFirstPart",
-     "AnswerFirstPart", Access::kRead, kReads, kNotAudited, kForRouters},
+     "AnswerFirstPart", Access::kRead, kReads, kNotAudited, kForRouters,
+     /*counts_as_request=*/false},  // It counts itself, once it has found the revision.
     {Method::kSumRows, "/softlookup.cluster.v1.RangeService/SumRows", "SumRows", Access::kRead,
      kReads, kNotAudited, kForRouters, /*counts_as_request=*/false},
 }};

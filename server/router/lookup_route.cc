@@ -33,7 +33,8 @@ void LookupRoute::StartWhole() {
         }
         self->parts_.ranged_stores.Add(self->store_);
         self->StartRanged();
-      }));
+      },
+      /*choice=*/{}));
 }
 
 void LookupRoute::StartRanged() {

@@ -38,8 +38,8 @@ void Node::NoteStopping() { stops_until_ = absl::ToUnixNanos(SteadyNow() + kStop
 grpc::GenericStub& Node::stub() {
   // Calls that come one by one share a connection. Then the acknowledgement of an answer travels
   // with the next request, and not by itself.
-  const bool is_alone = in_progress() <= 1;
-  const std::size_t first = is_alone ? 0 : next_.fetch_add(1, std::memory_order_relaxed);
+  if (in_progress() <= 1) next_.store(0, std::memory_order_relaxed);
+  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < kConnections; ++i) {
     Connection& connection = *connections_[(first + i) % kConnections];
     if (connection.channel->GetState(true) == GRPC_CHANNEL_READY) return connection.stub;

@@ -52,7 +52,7 @@ constexpr std::size_t kManyBytes = std::size_t{256} << 10;
 // The round that asks for parts as of a revision that the router knows. Only later rounds begin
 // with a BeginLookup.
 constexpr int kKnownRound = 0;
-// The last round after which the next one begins at once.
+// The last round after which the next one begins without a pause.
 constexpr int kRoundsAtOnce = 1;
 // In later rounds than this, all parts are asked for at once, so that each node keeps the revision
 // from the start.
@@ -140,6 +140,7 @@ void RangedLookup::Finish(absl::Status status, const grpc::ByteBuffer& response)
 std::shared_ptr<const RangesAt> RangedLookup::KnownRanges() const {
   grpc::ByteBuffer bytes = request_.bytes;
   if (NumberField(bytes, {kLinearizableField}) != 0) return nullptr;
+  if (parts_.limited_identities.Has(request_.caller.identity, SteadyNow())) return nullptr;
   std::shared_ptr<const RangesAt> known = parts_.ranged_stores.Steady(store_);
   if (known == nullptr || known->revision < NumberField(bytes, {kMinRevisionField})) return nullptr;
   const std::optional<std::uint64_t> seen = parts_.revisions.Needed(store_);
@@ -152,10 +153,8 @@ void RangedLookup::Begin() {
   sums_.clear();
   turns_.Clear();
   if (round_ == kKnownRound) {
-    if (const auto known = KnownRanges(); known != nullptr) {
-      is_charged_ = true;
-      return AskForParts(*known);
-    }
+    known_ = KnownRanges();
+    if (known_ != nullptr) return AskForParts(*known_);
     ++round_;
   }
   grpc::ByteBuffer bytes = request_.bytes;
@@ -224,6 +223,7 @@ void RangedLookup::AskForParts(const RangesAt& told) {
   static std::atomic<std::size_t> turns{0};
   const std::size_t turn = turns.fetch_add(1, std::memory_order_relaxed);
   absl::flat_hash_map<std::string, std::uint64_t> rows_of;  // Of a node's parts.
+  std::vector<std::size_t> firsts, others;  // The first parts of nodes, and the other ones.
   for (const std::size_t i : order) {
     std::vector<std::string>& nodes = ranges_[i].nodes;
     if (nodes.size() > 1) {
@@ -235,14 +235,22 @@ void RangedLookup::AskForParts(const RangesAt& told) {
     }
     const auto [rows, is_first] = rows_of.try_emplace(FirstNodeOf(i), 0);
     rows->second += sizes[i];
-    LookupPart part = PartOf(i);
-    part.is_further = !is_first;
-    cluster::v1::AnswerPartRequest request;
-    *request.mutable_part() = EncodeLookupPart(part);
-    const bool begins = round_ == kKnownRound && i == order.front();
-    AskRange(begins ? Method::kAnswerFirstPart : Method::kAnswerPart, request, i,
-             &RangedLookup::OnPart);
+    (is_first ? firsts : others).push_back(i);
   }
+  // The node that begins the lookup charges it, so they take turns.
+  begins_with_ = firsts[turn % firsts.size()];
+  for (const std::size_t i : firsts) AskForPart(i, /*is_further=*/false);
+  for (const std::size_t i : others) AskForPart(i, /*is_further=*/true);
+}
+
+void RangedLookup::AskForPart(std::size_t range, bool is_further) {
+  LookupPart part = PartOf(range);
+  part.is_further = is_further;
+  cluster::v1::AnswerPartRequest request;
+  *request.mutable_part() = EncodeLookupPart(part);
+  const bool begins = round_ == kKnownRound && range == begins_with_;
+  AskRange(begins ? Method::kAnswerFirstPart : Method::kAnswerPart, request, range,
+           &RangedLookup::OnPart);
 }
 
 LookupPart RangedLookup::PartOf(std::size_t range) const {
@@ -259,6 +267,7 @@ void RangedLookup::OnPart(int round, std::size_t range, grpc::ByteBuffer& respon
         answer.incarnation != incarnation_) {
       return Finish(MalformedAnswer("another part than it was asked for"));
     }
+    if (round_ == kKnownRound && range == begins_with_) is_charged_ = true;
     of.part = std::move(part->answer);
     of.bytes = std::move(part->bytes);
     const bool has_all =
@@ -314,13 +323,27 @@ void RangedLookup::FinishIfComplete() {
   Finish(absl::OkStatus(), BytesOf(response));
 }
 
-void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status& status) {
-  const bool is_gone = ReasonOf(status) == kSnapshotGone.name;
-  // A caller that has no requests left is refused at the price of a BeginLookup, not of parts.
-  if (round_ == kKnownRound && (is_gone || absl::IsResourceExhausted(status))) {
-    parts_.ranged_stores.OnChanged(store_);
+void RangedLookup::OnKnownError(const absl::Status& status) {
+  if (ReasonOf(status) == reasons::kIdentityLimit.name) {
+    // Its next lookups are refused at the price of a BeginLookup, not of parts.
+    parts_.limited_identities.Note(request_.caller.identity, SteadyNow());
+    return Finish(status);
   }
-  if (is_gone) return BeginAgain();
+  const bool is_tenant = ReasonOf(status) == reasons::kTenantRate.name;
+  const bool has_time = absl::Now() < request_.deadline;
+  // A node may also be gone, be behind, or be of a version without AnswerFirstPart.
+  const bool begins_again = absl::IsAborted(status) || absl::IsCancelled(status) ||
+                            absl::IsUnavailable(status) || absl::IsUnimplemented(status) ||
+                            absl::IsNotFound(status) ||
+                            (absl::IsDeadlineExceeded(status) && has_time);
+  if (is_tenant || begins_again) parts_.ranged_stores.OnChanged(store_, *known_);
+  if (begins_again) return BeginAgain();
+  Finish(status);
+}
+
+void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status& status) {
+  if (round_ == kKnownRound) return OnKnownError(status);
+  if (ReasonOf(status) == kSnapshotGone.name) return BeginAgain();
   // The call's own time is not over: the node has waited in vain for the revision.
   const bool is_behind = absl::IsDeadlineExceeded(status) && absl::Now() < request_.deadline;
   if (!range.has_value() || (!absl::IsUnavailable(status) && !is_behind)) return Finish(status);
@@ -336,7 +359,7 @@ void RangedLookup::OnError(std::optional<std::size_t> range, const absl::Status&
 
 void RangedLookup::BeginAgain() {
   DropCalls();
-  if (round_++ < kRoundsAtOnce) return Begin();
+  if (round_++ <= kRoundsAtOnce) return Begin();
   if (SteadyNow() + RoutedCall::kLookAgain >= give_up_) {
     return Finish(ClusterUnavailable(
         absl::StrCat("The nodes that have the ranges of store \"", store_,
@@ -386,11 +409,12 @@ void RangedLookup::Ask(Method method, const grpc::ByteBuffer& bytes,
     }
     (*self.*on_answer)(round, range.value_or(0), response);
   };
-  // Only the first call is about the store: the others ask for one revision, whatever the router
-  // has seen.
+  // Only a BeginLookup is about the store: the others ask for one revision, whatever the router has
+  // seen.
   std::shared_ptr<RoutedCall> call = ReplicaCall::Make(
       parts_, std::move(request), range.has_value() ? "" : store_, std::move(done),
-      range.has_value() ? ranges_[*range].nodes : std::vector<std::string>());
+      {.preferred = range.has_value() ? ranges_[*range].nodes : std::vector<std::string>(),
+       .only_once = round_ == kKnownRound});
   calls_.push_back(call);
   if (!range.has_value() || round_ > kRoundsInTurns) return to_start_.push_back(std::move(call));
   auto first = turns_.Add(FirstNodeOf(*range), std::move(call));

@@ -79,6 +79,7 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   // BeginLookup.
   std::shared_ptr<const RangesAt> KnownRanges() const;
   void AskForParts(const RangesAt& told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskForPart(std::size_t range, bool is_further) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetRanges(const RangesAt& told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPart(int round, std::size_t range, grpc::ByteBuffer& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void MergeParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -87,6 +88,9 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   // Begins the next round: at once after the first ones, later after a pause, within
   // RoutedCall::kTryMax.
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A call has failed that asked for what the router knows. What can go otherwise with newer ranges
+  // and at other nodes begins again.
+  void OnKnownError(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A call of this round has failed.
   void OnError(std::optional<std::size_t> range, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -122,7 +126,10 @@ class RangedLookup final : public Route, public std::enable_shared_from_this<Ran
   std::optional<Ending> ending_ ABSL_GUARDED_BY(mutex_);
   std::string group_ ABSL_GUARDED_BY(mutex_);
   int round_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_charged_ ABSL_GUARDED_BY(mutex_) = false;  // A round has asked for its queries' price.
+  // What the first round asks for. Null if it begins with a BeginLookup.
+  std::shared_ptr<const RangesAt> known_ ABSL_GUARDED_BY(mutex_);
+  std::size_t begins_with_ ABSL_GUARDED_BY(mutex_) = 0;  // The range of the AnswerFirstPart.
+  bool is_charged_ ABSL_GUARDED_BY(mutex_) = false;      // A node counts the queries.
   std::uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Range> ranges_ ABSL_GUARDED_BY(mutex_);

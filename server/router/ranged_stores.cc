@@ -5,6 +5,10 @@
 namespace softlookup::server {
 namespace {
 
+bool IsSame(const RangesAt& one, const RangesAt& other) {
+  return one.revision == other.revision && one.incarnation == other.incarnation;
+}
+
 std::size_t CountOf(const std::shared_ptr<const RangesAt>& told) {
   return told == nullptr ? 0 : told->ranges.size();
 }
@@ -36,9 +40,7 @@ void RangedStores::OnBegun(absl::string_view store, std::shared_ptr<const Ranges
   const auto found = stores_.find(store);
   if (found == stores_.end()) return;  // It was forgotten meanwhile.
   Entry& entry = found->second;
-  const bool is_same = entry.told != nullptr && entry.told->revision == told->revision &&
-                       entry.told->incarnation == told->incarnation;
-  if (is_same) {
+  if (entry.told != nullptr && IsSame(*entry.told, *told)) {
     if (entry.same_count < kSteadyCount) ++entry.same_count;
     return;
   }
@@ -48,10 +50,11 @@ void RangedStores::OnBegun(absl::string_view store, std::shared_ptr<const Ranges
   stores_[store] = {.told = std::move(told), .same_count = 1};
 }
 
-void RangedStores::OnChanged(absl::string_view store) {
+void RangedStores::OnChanged(absl::string_view store, const RangesAt& told) {
   absl::MutexLock lock(&mutex_);
   const auto found = stores_.find(store);
-  if (found != stores_.end()) found->second.same_count = 0;
+  if (found == stores_.end() || found->second.told == nullptr) return;
+  if (IsSame(*found->second.told, told)) found->second.same_count = 0;
 }
 
 std::shared_ptr<const RangesAt> RangedStores::Steady(absl::string_view store) const {

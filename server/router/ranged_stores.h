@@ -47,8 +47,8 @@ class RangedStores {
 
   // A node has told a lookup in the store, which has ranges, to begin as of `told`.
   void OnBegun(absl::string_view store, std::shared_ptr<const RangesAt> told);
-  // A lookup as of what Steady() has returned has failed, or the store has changed since.
-  void OnChanged(absl::string_view store);
+  // A lookup as of `told`, which Steady() has returned, has failed, or the store has changed since.
+  void OnChanged(absl::string_view store, const RangesAt& told);
   // Returns what lookups in the store have begun with, if it does not change. Null if it does, or
   // if that is not known yet.
   std::shared_ptr<const RangesAt> Steady(absl::string_view store) const;

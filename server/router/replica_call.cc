@@ -43,7 +43,7 @@ std::shared_ptr<Node> ReplicaCall::Choose(const Group& group) const {
     const auto& [node, is_current] = group.replicas[(turn + i) % count];
     if (is_asked(node) || !node->is_connected()) continue;
     const std::ptrdiff_t preference =
-        std::ranges::find(preferred_, node->name()) - preferred_.begin();
+        std::ranges::find(choice_.preferred, node->name()) - choice_.preferred.begin();
     const std::tuple rank(!is_current, node->is_avoided(), preference, node->in_progress());
     if (best != nullptr && best_rank <= rank) continue;
     best = node;
@@ -57,8 +57,10 @@ void ReplicaCall::Try(const Group& group) {
   if (const std::shared_ptr<Node> node = Choose(group); node != nullptr) {
     return SendTo(node, group);
   }
+  const absl::Status unreachable = ClusterUnavailable("No server of the group can be reached now");
+  if (choice_.only_once) return Finish(unreachable);
   asked_.clear();
-  LookAgain(ClusterUnavailable("No server of the group can be reached now"));
+  LookAgain(unreachable);
 }
 
 void ReplicaCall::SendTo(const std::shared_ptr<Node>& node, const Group& group) {
@@ -114,6 +116,7 @@ void ReplicaCall::OnError(const std::shared_ptr<Node>& node, const grpc::Status&
   if (!lacks_rows && (!is_behind || node == group.primary)) parts().watch.Wake();
   if (is_behind) needs_primary_ = true;
   if (is_waiting()) return;  // Another node may answer.
+  if (choice_.only_once) return Finish(std::move(status));
   const std::shared_ptr<Node> next = Choose(group);
   if (next != nullptr) return SendTo(next, group);
   asked_.clear();

@@ -18,12 +18,17 @@ namespace softlookup::server {
 // store. Such a request and its response have the fields of LookupRequest and LookupResponse below.
 class ReplicaCall final : public RoutedCall {
  public:
-  // Nodes of the names `preferred` are asked before others, in this order, if they can be reached.
+  struct Choice {
+    // Nodes of these names are asked before others, in this order, if they can be reached.
+    std::vector<std::string> preferred;
+    // Whether the call ends with the first error, without asking another node.
+    bool only_once = false;
+  };
+
   static std::shared_ptr<ReplicaCall> Make(const RouterParts& parts, RoutedRequest request,
-                                           std::string store, Done done,
-                                           std::vector<std::string> preferred = {}) {
+                                           std::string store, Done done, Choice choice) {
     return std::shared_ptr<ReplicaCall>(new ReplicaCall(parts, std::move(request), std::move(store),
-                                                        std::move(done), std::move(preferred)));
+                                                        std::move(done), std::move(choice)));
   }
 
  private:
@@ -39,9 +44,9 @@ class ReplicaCall final : public RoutedCall {
   static constexpr absl::Duration kAvoided = absl::Seconds(1);
 
   ReplicaCall(const RouterParts& parts, RoutedRequest request, std::string store, Done done,
-              std::vector<std::string> preferred)
+              Choice choice)
       : RoutedCall(parts, std::move(request), std::move(store), std::move(done)),
-        preferred_(std::move(preferred)) {}
+        choice_(std::move(choice)) {}
 
   void Try(const Group& group) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnError(const std::shared_ptr<Node>& node, const grpc::Status& status,
@@ -62,7 +67,7 @@ class ReplicaCall final : public RoutedCall {
   bool IsBehind(const std::shared_ptr<Node>& node, const absl::Status& status,
                 const Group& group) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::vector<std::string> preferred_;
+  const Choice choice_;
   std::vector<std::shared_ptr<Node>> asked_ ABSL_GUARDED_BY(mutex_);
   bool needs_primary_ ABSL_GUARDED_BY(mutex_) = false;  // No other node can answer.
   // The revision that the request was sent with last, if it is not the client's. Else 0.

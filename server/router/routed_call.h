@@ -18,6 +18,7 @@
 #include "server/cluster/shared_limit.h"
 #include "server/router/cluster_map.h"
 #include "server/router/cluster_watch.h"
+#include "server/router/limited_identities.h"
 #include "server/router/node_call.h"
 #include "server/router/ranged_stores.h"
 #include "server/router/route.h"
@@ -34,6 +35,7 @@ struct RouterParts {
   TenantTable& tenants;
   SeenRevisions& revisions;
   RangedStores& ranged_stores;
+  LimitedIdentities& limited_identities;
   SilenceWatch& silence;
   SharedLimit& part_bytes;             // Of what ranges have answered to lookups in progress.
   std::int64_t message_bytes_max = 0;  // Of an answer that the router makes.

@@ -91,7 +91,7 @@ std::shared_ptr<Route> RoutedUnary::MakeRoute() {
     return LookupRoute::Make(parts_, std::move(request), store_, std::move(done));
   }
   if (RoutedToOf(method) == RoutedTo::kReplica) {
-    return ReplicaCall::Make(parts_, std::move(request), store_, std::move(done));
+    return ReplicaCall::Make(parts_, std::move(request), store_, std::move(done), /*choice=*/{});
   }
   if (method == Method::kGetRanges) {
     if (std::string node = TextField(request_, {2}); !node.empty()) {

@@ -90,6 +90,13 @@ absl::Status CallGate::Enter(absl::string_view store, std::int64_t rows) {
   return TakeRows(rows);
 }
 
+absl::Status CallGate::TakeRequest(std::int64_t rows) {
+  SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store(), rows));
+  absl::MutexLock lock(&mutex_);
+  if (caller_.identity == nullptr) return absl::OkStatus();
+  return caller_.usage->Take(*caller_.identity, 1, rows, SteadyNow());
+}
+
 absl::Status CallGate::EnterRename(absl::string_view store, absl::string_view new_name) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store, new_name));
   SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store, /*rows=*/0));

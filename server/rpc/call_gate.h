@@ -56,6 +56,9 @@ class CallGate {
   // the caller's rate refuses the rows, what was taken from the tenant's rates stays taken. Errors:
   // UNAUTHENTICATED, PERMISSION_DENIED, TENANT_RATE or IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
+  // Takes one request and `rows` from the rates of the tenant of store() and of the caller, for a
+  // call whose method does not count as a request. Call this after Enter().
+  absl::Status TakeRequest(std::int64_t rows);
   // As Enter(), for a call that renames `store` to `new_name`, or restores it as `new_name`: the
   // caller needs the role for both.
   // Takes one request from the rate of each name's tenant, or only one if both names have the same

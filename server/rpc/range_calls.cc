@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
@@ -112,16 +113,27 @@ class AnswerPartCall final
  private:
   void Run() override;
   absl::Status Prepare();
+  // Charges the lookup, unless it is going to begin anew, and is charged then.
+  absl::Status Charge();
 
   const bool begins_;
   DecodedLookup decoded_;
   LookupReport report_;
 };
 
+absl::Status AnswerPartCall::Charge() {
+  const v1::LookupRequest& lookup = request_.lookup();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(lookup.store()));
+  if (info.revision > request_.part().revision()) {
+    return MakeError(kSnapshotGone, absl::StrCat("The store is at revision ", info.revision));
+  }
+  return call().gate().TakeRequest(QueriesOf(lookup, engine_.limits()));
+}
+
 absl::Status AnswerPartCall::Prepare() {
   const v1::LookupRequest& lookup = request_.lookup();
-  const std::int64_t queries = begins_ ? QueriesOf(lookup, engine_.limits()) : 0;
-  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(lookup.store(), queries));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(lookup.store()));
+  if (begins_) SOFTLOOKUP_RETURN_IF_ERROR(Charge());
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeLookup(lookup, kNoStoreOfStream, decoded_));
   // Whoever has chosen the revision has waited for what that means.
   if (request_.part().revision() > 0) decoded_.request.linearizable = false;

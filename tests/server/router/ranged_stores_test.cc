@@ -42,7 +42,9 @@ TEST(RangedStoresTest, AStoreIsSteadyAfterSomeLookupsInARowOfOneRevision) {
 
   stores.Add("s");  // Another lookup has heard of the ranges, too.
   EXPECT_NE(stores.Steady("s"), nullptr);
-  stores.OnChanged("s");
+  stores.OnChanged("s", *At(5, 2));  // By a lookup that had begun before.
+  EXPECT_NE(stores.Steady("s"), nullptr);
+  stores.OnChanged("s", *At(6, 2));
   EXPECT_EQ(stores.Steady("s"), nullptr);
   BeginTimes(stores, RangedStores::kSteadyCount, At(6, 2));
   EXPECT_NE(stores.Steady("s"), nullptr);
@@ -59,7 +61,7 @@ TEST(RangedStoresTest, AForgottenStoreIsNotSteady) {
   EXPECT_EQ(stores.Steady("s"), nullptr);
   // A lookup that had begun before.
   BeginTimes(stores, RangedStores::kSteadyCount, At(5));
-  stores.OnChanged("s");
+  stores.OnChanged("s", *At(5));
   stores.Forget("s");
   EXPECT_FALSE(stores.Has("s"));
   EXPECT_EQ(stores.Steady("s"), nullptr);
