@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
@@ -18,6 +17,7 @@
 #include "softlookup/engine.h"
 #include "tests/testing/damage_table.h"
 #include "tests/testing/engine_calls.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -302,7 +302,7 @@ TEST_F(DeletedStoreTest, DiskThatIsKeptIsReportedAndCounted) {
   };
   // Most of the store's 2,000 rows of 256 bytes.
   const auto await_deleted_bytes = [](Engine& engine) {
-    while (engine.stats().deleted_bytes < 400'000) std::this_thread::yield();
+    EXPECT_TRUE(AwaitThat([&] { return engine.stats().deleted_bytes >= 400'000; }));
   };
   const fs::path table = OnlyTableIn(data_);
   EXPECT_EQ(load({})->stats().deleted_bytes, 0u);

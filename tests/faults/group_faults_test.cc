@@ -23,8 +23,8 @@
 #include "tests/faults/group_faults/contents.h"
 #include "tests/faults/group_faults/faults.h"
 #include "tests/faults/group_faults/group.h"
-#include "tests/faults/group_faults/passing_time.h"
 #include "tests/faults/group_faults/traffic.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::testing {

@@ -27,7 +27,7 @@
 #include "tests/faults/cycles.h"
 #include "tests/faults/group_faults/client.h"
 #include "tests/faults/group_faults/group.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::testing {

@@ -29,7 +29,7 @@
 #include "absl/time/time.h"
 #include "tests/faults/group_faults/client.h"
 #include "tests/faults/group_faults/group.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
 

@@ -14,6 +14,7 @@
 #include "tests/integration/integration_test.h"
 #include "tests/integration/secure_server.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -39,8 +40,8 @@ class ClusterAdminTest : public ::testing::Test {
     EXPECT_THAT(client_.CreateStore(StoreMessage("s", 1, 1)), IsOk());
     // A new primary changes nothing before it has read what it has made of the group. Nothing is
     // changed by this.
-    while (absl::IsUnavailable(client_.RemoveReplica("none").status())) {
-    }
+    EXPECT_TRUE(
+        AwaitThat([&] { return !absl::IsUnavailable(client_.RemoveReplica("none").status()); }));
   }
 
   std::vector<std::string> FlagsOf(const std::string& node,
@@ -63,14 +64,12 @@ class ClusterAdminTest : public ::testing::Test {
   }
   // Reads the group until its last entry is `entry`, and "n" has told to have it.
   admin::v1::Group GroupWithEntry(std::uint64_t entry) {
-    while (true) {
-      const absl::StatusOr<admin::v1::Group> group = client_.GetGroup();
-      EXPECT_THAT(group, IsOk());
-      if (!group.ok()) return {};
-      if (group->last_entry() == entry && group->replicas(0).applied_entry() == entry) {
-        return *group;
-      }
-    }
+    admin::v1::Group group;
+    EXPECT_TRUE(AwaitThat([&] {
+      group = *client_.GetGroup();
+      return group.last_entry() == entry && group.replicas(0).applied_entry() == entry;
+    }));
+    return group;
   }
 
   const TemporaryDirectory directory_;
@@ -149,8 +148,11 @@ TEST_F(ClusterAdminTest, ThePrimaryStepsDownAndReturnsIfNobodyTakesOver) {
   EXPECT_EQ(moved.out,
             "node n has stepped down, and no other node has taken over yet; `softlookup cluster "
             "status` shows when one has\n");
-  absl::StatusOr<admin::v1::Group> group = client_.GetGroup();
-  while (group.ok() && group->primary().empty()) group = client_.GetGroup();
+  absl::StatusOr<admin::v1::Group> group;
+  ASSERT_TRUE(AwaitThat([&] {
+    group = client_.GetGroup();
+    return !group.ok() || !group->primary().empty();
+  }));
   ASSERT_THAT(group, IsOk());
   EXPECT_EQ(group->primary(), "n");
   EXPECT_EQ(group->epoch(), 2u);
@@ -170,10 +172,11 @@ TEST_F(ClusterPairTest, TheLeadMovesToAReplicaThatHasAllEntries) {
   const ServerProcess other(FlagsOf("m", kListen));
   Client client = *Client::Connect(other.grpc_address(), PatientOptions());
   // Until n has read that m has all entries, which then are on both disks.
-  absl::StatusOr<admin::v1::Group> group = client_.GetGroup();
-  while (group.ok() && (group->copies() < 2 || group->replicas(1).applied_entry() == 0)) {
+  absl::StatusOr<admin::v1::Group> group;
+  ASSERT_TRUE(AwaitThat([&] {
     group = client_.GetGroup();
-  }
+    return !group.ok() || (group->copies() >= 2 && group->replicas(1).applied_entry() > 0);
+  }));
   ASSERT_THAT(group, IsOk());
   EXPECT_THAT(group->replicas(0).address(), HasSubstr("127.0.0.1:"));
   EXPECT_THAT(group->replicas(1).address(), HasSubstr("127.0.0.1:"));
@@ -185,8 +188,10 @@ TEST_F(ClusterPairTest, TheLeadMovesToAReplicaThatHasAllEntries) {
   ASSERT_EQ(moved.exit_code, 0) << moved.err;
   EXPECT_EQ(moved.out, "node m is the primary of group g now; node n goes on as a replica\n");
   // m hears from etcd on its own that it is the primary.
-  group = client.GetGroup();
-  while (group.ok() && group->primary() != "m") group = client.GetGroup();
+  ASSERT_TRUE(AwaitThat([&] {
+    group = client.GetGroup();
+    return !group.ok() || group->primary() == "m";
+  }));
   ASSERT_THAT(group, IsOk());
   EXPECT_EQ(group->node(), "m");
   EXPECT_EQ(group->epoch(), 2u);

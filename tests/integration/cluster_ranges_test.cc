@@ -12,6 +12,7 @@
 #include "softlookup/error_details.h"
 #include "tests/integration/router_cluster.h"
 #include "tests/integration/secure_server.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -121,10 +122,8 @@ TEST_F(ClusterRangesTest, AllNodesHaveTheRangesThatThePrimaryHasSet) {
     EXPECT_EQ(answer->node(), node);
     return std::pair(answer->ranges(0).resident_count(), answer->ranges(1).resident_count());
   };
-  while (residents("n1") != std::pair(kStep, kRows - 2 * kStep)) {
-  }
-  while (residents("n2") != std::pair(kStep, kRows - kStep)) {
-  }
+  EXPECT_TRUE(AwaitThat([&] { return residents("n1") == std::pair(kStep, kRows - 2 * kStep); }));
+  EXPECT_TRUE(AwaitThat([&] { return residents("n2") == std::pair(kStep, kRows - kStep); }));
   const grpc::Status alone = LookUp(*StubOf(cluster_.node("n1")), "s", &rows);
   EXPECT_EQ(alone.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(alone.error_message(), HasSubstr("ask a router of the cluster"));

@@ -10,6 +10,7 @@
 #include "softlookup/admin/v1/admin.pb.h"
 #include "tests/integration/integration_test.h"
 #include "tests/integration/secure_server.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {
@@ -329,7 +330,7 @@ TEST(ReloadTest, ChangesUnderLoadFailNobodyWhoStaysAllowed) {
     }
     if (i % 3 == 1) Replace(files.Path("tls/server.pem"), "broken");
     kill(server.pid(), SIGHUP);
-    while (calls == before) std::this_thread::yield();
+    EXPECT_TRUE(AwaitThat([&] { return calls != before; }));
     if (i % 3 == 0) Replace(files.auth(), auth);
     if (i % 3 == 1) Replace(files.Path("tls/server.pem"), certificate);
   }

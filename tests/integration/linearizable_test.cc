@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +14,7 @@
 #include "softlookup/error_details.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -68,16 +68,11 @@ class LinearizableTest : public ::testing::Test {
     Start(0);
     ASSERT_THAT(nodes_[0]->client.CreateStore(StoreMessage("s", 1, 1)), IsOk());
     for (int index = 1; index < count; ++index) {
-      while (!nodes_[0]->client.AddReplica(NameOf(index)).ok()) {
-      }
+      ASSERT_TRUE(AwaitThat([&] { return nodes_[0]->client.AddReplica(NameOf(index)).ok(); }));
       Start(index);
     }
     const auto copies = static_cast<std::uint64_t>(count / 2 + 1);
-    while (true) {
-      const absl::StatusOr<admin::v1::Group> group = nodes_[0]->client.GetGroup();
-      ASSERT_THAT(group, IsOk());
-      if (group->copies() == copies) return;
-    }
+    ASSERT_TRUE(AwaitThat([&] { return nodes_[0]->client.GetGroup()->copies() == copies; }));
   }
   void Start(int index) {
     const std::string path = absl::StrCat(directory_.path(), "/", index);
@@ -139,8 +134,10 @@ TEST_F(LinearizableTest, APrimaryThatWasReplacedShowsWhatItsSuccessorHasAcknowle
   kill(nodes_[0]->server.pid(), SIGCONT);
   v1::LookupResponse response;
   grpc::Status status;
-  do status = nodes_[0]->Lookup(/*linearizable=*/true, &response);
-  while (status.error_code() == StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(AwaitThat([&] {
+    status = nodes_[0]->Lookup(/*linearizable=*/true, &response);
+    return status.error_code() != StatusCode::UNAVAILABLE;
+  }));
   ASSERT_THAT(status, IsGrpcOk());
   // An append whose answer did not come may have been made, too.
   EXPECT_GE(response.row_count(), 3u);

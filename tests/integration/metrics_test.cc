@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +20,7 @@
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/metrics_text.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -60,6 +62,14 @@ class MetricsTest : public IntegrationTest {
   explicit MetricsTest(const std::vector<std::string>& flags = {}) : IntegrationTest(flags) {}
 
   MetricsText Scrape() const { return testing::Scrape(server_); }
+  MetricsText ScrapeUntil(absl::FunctionRef<bool(const MetricsText&)> holds) const {
+    MetricsText metrics = Scrape();
+    EXPECT_TRUE(AwaitThat([&] {
+      metrics = Scrape();
+      return holds(metrics);
+    }));
+    return metrics;
+  }
 
   grpc::Status LookUp(const std::string& store, const std::vector<float>& queries,
                       std::int64_t key_dim) {
@@ -104,15 +114,12 @@ class DiskMetricsTest : public HasDirectory, public MetricsTest {
 
   // Scrapes until the server has read the figures of its disks that hold `metric`.
   MetricsText ScrapeOnceThereIs(const std::string& metric) const {
-    MetricsText metrics = Scrape();
-    while (metrics.Value(metric, -1) == -1) metrics = Scrape();
-    return metrics;
+    return ScrapeUntil([&](const MetricsText& metrics) { return metrics.Value(metric, -1) != -1; });
   }
   // Scrapes until the server has read that there is a backup.
   MetricsText ScrapeOnceThereIsABackup() const {
-    MetricsText metrics = Scrape();
-    while (metrics.Value(kNewestBackup, 0) <= 0) metrics = Scrape();
-    return metrics;
+    return ScrapeUntil(
+        [](const MetricsText& metrics) { return metrics.Value(kNewestBackup, 0) > 0; });
   }
 
   admin::v1::Backup MakeBackup(const std::string& name) {
@@ -176,8 +183,8 @@ TEST_F(DiskMetricsTest, WhatIsNoBackupDoesNotCountAndHoldsNobodyUp) {
       << R"({"format_version": 2, "create_time": "9999-01-01T00:00:00Z"})";
   std::ofstream(Path("backups/broken/BACKUP.json")) << "{";
   const admin::v1::Backup backup = MakeBackup("second");
-  MetricsText metrics = Scrape();
-  while (metrics.Value(kNewestBackup) == newest) metrics = Scrape();
+  const MetricsText metrics =
+      ScrapeUntil([&](const MetricsText& read) { return read.Value(kNewestBackup) != newest; });
   EXPECT_NEAR(metrics.Value(kNewestBackup), static_cast<double>(backup.create_time().seconds()), 1);
 }
 
@@ -360,8 +367,8 @@ TEST_F(CompactionMetricsTest, CompactionsAreCountedWithTheRowsThatTheyDrop) {
   first.set_end(kBlockRows);
   v1::DeleteRowsResponse deleted;
   ASSERT_THAT(DeleteRows("s", first, &deleted), IsGrpcOk());
-  MetricsText metrics = Scrape();
-  while (metrics.Value("softlookup_compactions_total") == 0) metrics = Scrape();
+  const MetricsText metrics = ScrapeUntil(
+      [](const MetricsText& read) { return read.Value("softlookup_compactions_total") > 0; });
   EXPECT_EQ(metrics.Value("softlookup_compactions_total"), 1);
   EXPECT_EQ(metrics.Value("softlookup_compacted_rows_total"), kBlockRows);
   EXPECT_EQ(metrics.Value("softlookup_failed_compactions_total", -1), 0);

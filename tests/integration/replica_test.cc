@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -17,6 +16,7 @@
 #include "tests/integration/secure_server.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -38,11 +38,11 @@ pid_t StartUnready(std::vector<std::string> flags, const std::string& log) {
 // Waits until the file `log` has `text`, or the server has ended.
 void AwaitLine(pid_t server, const std::string& log, const std::string& text) {
   siginfo_t ended = {};
-  while (!absl::StrContains(Contents(log), text)) {
+  ASSERT_TRUE(AwaitThat([&] {
     waitid(P_PID, static_cast<id_t>(server), &ended, WEXITED | WNOHANG | WNOWAIT);
-    ASSERT_EQ(ended.si_pid, 0) << Contents(log);
-    std::this_thread::yield();
-  }
+    return ended.si_pid != 0 || absl::StrContains(Contents(log), text);
+  })) << Contents(log);
+  ASSERT_THAT(Contents(log), HasSubstr(text));
 }
 // Returns its exit code; -1 if a signal ended it.
 int StopUnready(pid_t server) {
@@ -150,9 +150,10 @@ TEST_F(ReplicaTest, ANodeThatIsNotTheFounderWaitsToBeAdded) {
   const ServerProcess founder(flags);
   AwaitLine(other, log, "node o is no replica of this group, whose replicas are n; add it first");
   // A new primary changes nothing before it has read what it has made of the group.
-  while (RunCommand({ToolBinary(), "--server", founder.grpc_address(), "cluster", "add", "o"})
-             .exit_code != 0) {
-  }
+  EXPECT_TRUE(AwaitThat([&] {
+    return RunCommand({ToolBinary(), "--server", founder.grpc_address(), "cluster", "add", "o"})
+               .exit_code == 0;
+  }));
   AwaitLine(other, log, "follows node n");
   EXPECT_EQ(StopUnready(other), 0);
 }

@@ -13,6 +13,7 @@
 #include "google/rpc/status.pb.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/metrics_text.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 
@@ -52,23 +53,21 @@ void RouterCluster::Add(const std::string& first, const std::string& node,
   Client client = ClientOf(this->node(first));
   // A group changes nothing while it has no primary, or while its new primary still reads what was
   // made of it. On a busy machine a primary can lose its lease at any time.
-  const absl::Time end = absl::Now() + absl::Minutes(1);
-  absl::Status added = client.AddReplica(node).status();
-  while (!added.ok() && !HasReplica(client.GetGroup(), node) && absl::Now() < end) {
+  absl::Status added;
+  ASSERT_TRUE(AwaitThat([&] {
     added = client.AddReplica(node).status();
-  }
-  ASSERT_TRUE(added.ok() || HasReplica(client.GetGroup(), node)) << added;
+    return added.ok() || HasReplica(client.GetGroup(), node);
+  })) << added;
   Start(nodes_.at(first).group, node, absl::StrJoin(etcd.empty() ? etcd_.endpoints() : etcd, ","),
         flags);
   // A node counts once it has told of an entry.
   EXPECT_THAT(client.CreateStore(StoreMessage("entry", 1, 1)), IsOk());
   EXPECT_THAT(client.DeleteStore("entry"), IsOk());
-  absl::StatusOr<admin::v1::Group> group = client.GetGroup();
-  while (group.ok() &&
-         group->copies() < static_cast<std::uint64_t>(group->replicas_size() / 2 + 1)) {
-    group = client.GetGroup();
-  }
-  EXPECT_THAT(group, IsOk());
+  EXPECT_TRUE(AwaitThat([&] {
+    const absl::StatusOr<admin::v1::Group> group = client.GetGroup();
+    return group.ok() &&
+           group->copies() >= static_cast<std::uint64_t>(group->replicas_size() / 2 + 1);
+  }));
   AwaitEqual(first);
 }
 
@@ -79,15 +78,13 @@ void RouterCluster::Restart(const std::string& node) {
 
 void RouterCluster::AwaitEqual(const std::string& node) {
   Client client = ClientOf(this->node(node));
-  while (true) {
+  EXPECT_TRUE(AwaitThat([&] {
     const absl::StatusOr<admin::v1::Group> group = client.GetGroup();
-    ASSERT_THAT(group, IsOk());
-    if (std::ranges::all_of(group->replicas(), [&](const admin::v1::Replica& replica) {
-          return replica.applied_entry() == group->last_entry();
-        })) {
-      return;
-    }
-  }
+    return group.ok() &&
+           std::ranges::all_of(group->replicas(), [&](const admin::v1::Replica& replica) {
+             return replica.applied_entry() == group->last_entry();
+           });
+  }));
 }
 
 std::vector<std::string> RouterCluster::RouterFlags() const {
@@ -102,8 +99,7 @@ void RouterCluster::StartRouter(const std::vector<std::string>& flags) {
 
 void RouterCluster::AwaitConnected(const std::vector<std::string>& nodes) {
   for (const std::string& node : nodes) {
-    while (NodeMetric(*router_, "node_connected", node) == 0) {
-    }
+    EXPECT_TRUE(AwaitThat([&] { return NodeMetric(*router_, "node_connected", node) > 0; }));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/integration/router_cluster.h"
 #include "tests/integration/secure_server.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -28,8 +29,7 @@ class RouterGroupsTest : public ::testing::Test {
     // Until the router knows both groups, and can reach their nodes.
     for (const char* sample : {"softlookup_router_node_connected{group=\"g1\",node=\"a\"}",
                                "softlookup_router_node_connected{group=\"g2\",node=\"b\"}"}) {
-      while (MetricOf(cluster_.router(), sample) == 0) {
-      }
+      EXPECT_TRUE(AwaitThat([&] { return MetricOf(cluster_.router(), sample) > 0; }));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/integration/router_ranges.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {
@@ -44,7 +45,7 @@ TEST_F(RouterRangesMemoryTest, AStoreOfTwiceTheMemoryOfANodeIsFilledAndMovedUnde
     Rebalance(rows < kRows / 2 ? "n1,n2" : "n1,n2,n3");
   }
   const int before = asked;
-  while (asked < before + 20 && !HasFailure()) std::this_thread::yield();
+  EXPECT_TRUE(AwaitThat([&] { return asked >= before + 20 || HasFailure(); }));
   ends = true;
   reader.join();
   double sum = 0;

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/ranges/ranges.grpc.pb.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {
@@ -230,9 +231,8 @@ TEST_F(RouterRangesTest, RowsThatAreReplacedMeanwhileAreCountedOnce) {
   // Waits for as many more of both.
   const auto await = [&](int count) {
     const int writes = written, reads = asked;
-    while ((written < writes + count || asked < reads + count) && !HasFailure()) {
-      std::this_thread::yield();
-    }
+    EXPECT_TRUE(AwaitThat(
+        [&] { return (written >= writes + count && asked >= reads + count) || HasFailure(); }));
   };
   for (const int ranges : {3, 1, 2, 4}) {
     Split(ranges);
@@ -380,7 +380,7 @@ TEST_F(RouterRangesTest, AStoreThatTakesTheNameOfACutOneIsAnsweredForAtOnce) {
     v1::RenameStoreResponse renamed;
     EXPECT_THAT(router_->RenameStore(&context, rename, &renamed), IsGrpcOk());
     const int reads = asked;
-    while (asked < reads + 20 && !HasFailure()) std::this_thread::yield();
+    EXPECT_TRUE(AwaitThat([&] { return asked >= reads + 20 || HasFailure(); }));
   }
   ends = true;
   reader.join();

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/integration/router_cluster.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -83,7 +84,7 @@ class Lookups {
   // Waits for as many more.
   void Await(int count) const {
     const int begin = done_;
-    while (done_ < begin + count) std::this_thread::yield();
+    EXPECT_TRUE(AwaitThat([&] { return done_ >= begin + count; }));
   }
 
  private:
@@ -115,7 +116,7 @@ class Writer {
 
   void Await(std::uint64_t count) const {
     const std::uint64_t begin = acknowledged_;
-    while (acknowledged_ < begin + count) std::this_thread::yield();
+    EXPECT_TRUE(AwaitThat([&] { return acknowledged_ >= begin + count; }));
   }
   // Returns the last sequence that was acknowledged.
   std::uint64_t Stop() {
@@ -303,7 +304,7 @@ TEST_F(RouterReplicasTest, NothingFailsWhenThePrimaryStops) {
   });
   const auto await = [&](int count) {
     const int begin = written;
-    while (written < begin + count) std::this_thread::yield();
+    EXPECT_TRUE(AwaitThat([&] { return written >= begin + count; }));
   };
   await(20);
   EXPECT_EQ(cluster_.node("n1").Stop(SIGTERM), 0);
@@ -326,8 +327,8 @@ TEST_F(RouterReplicasTest, AWriteWhosePrimaryDiesIsSentOnce) {
       status = Append(*StubOf(cluster_.router()), OneRow("s", 1));
       has_ended = true;
     });
-    while (NodeMetric(cluster_.router(), "calls_in_progress", "n1") == 0 && !has_ended) {
-    }
+    EXPECT_TRUE(AwaitThat(
+        [&] { return NodeMetric(cluster_.router(), "calls_in_progress", "n1") > 0 || has_ended; }));
     was_refused = has_ended;
     if (!was_refused) cluster_.node("n1").Stop(SIGKILL);
     writer.join();
@@ -337,9 +338,10 @@ TEST_F(RouterReplicasTest, AWriteWhosePrimaryDiesIsSentOnce) {
   EXPECT_EQ(InfoOf(status).metadata().at("written"), "unknown");
   cluster_.etcd().Thaw(0);
   grpc::Status created;
-  do {
+  EXPECT_TRUE(AwaitThat([&] {
     created = CreateStore(*stub_, "t");
-  } while (created.error_code() == grpc::StatusCode::UNAVAILABLE);
+    return created.error_code() != grpc::StatusCode::UNAVAILABLE;
+  }));
   EXPECT_THAT(created, IsGrpcOk());
   std::uint64_t rows = 0;
   EXPECT_THAT(LookUp(*stub_, "s", &rows), IsGrpcOk());

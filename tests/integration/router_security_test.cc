@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/integration/router_cluster.h"
 #include "tests/integration/secure_server.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -182,9 +183,10 @@ TEST_F(RouterSecurityTest, RightsThatTheNodeWithdrawsEndTheStreams) {
   Replace(files_.auth(), R"({"identities": []})");
   kill(cluster_.node("n").pid(), SIGHUP);
   // Until the node has read it.
-  while (
-      CallRaw(Channel(cluster_.node("n")), kLookup, LookupRequest("acme/s"), reader_).status.ok()) {
-  }
+  EXPECT_TRUE(AwaitThat([&] {
+    return !CallRaw(Channel(cluster_.node("n")), kLookup, LookupRequest("acme/s"), reader_)
+                .status.ok();
+  }));
   kill(cluster_.router().pid(), SIGCONT);
   EXPECT_EQ(ReasonOf(Call(kLookup, LookupRequest("acme/s"), reader_).status), "UNAUTHENTICATED");
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -16,6 +15,7 @@
 #include "tests/integration/router_cluster.h"
 #include "tests/integration/secure_server.h"
 #include "tests/testing/child_process.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {
@@ -42,11 +42,11 @@ class UnreadyRouter {
   // Waits until its file has `text`, or it has ended.
   void Await(const std::string& text, const std::string& suffix = "") const {
     siginfo_t ended = {};
-    while (!absl::StrContains(Contents(log_ + suffix), text)) {
+    ASSERT_TRUE(AwaitThat([&] {
       waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
-      ASSERT_EQ(ended.si_pid, 0) << Contents(log_);
-      std::this_thread::yield();
-    }
+      return ended.si_pid != 0 || absl::StrContains(Contents(log_ + suffix), text);
+    })) << Contents(log_);
+    ASSERT_THAT(Contents(log_ + suffix), HasSubstr(text)) << Contents(log_);
   }
   // Returns its exit code; -1 if a signal ended it.
   int Stop(int signal) {

@@ -11,6 +11,7 @@
 #include "softlookup/admin/v1/admin.pb.h"
 #include "tests/integration/router_cluster.h"
 #include "tests/integration/secure_server.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -339,9 +340,10 @@ TEST_F(RouterTest, WithoutEtcdLookupsGoOnAndWritesAreRefused) {
   ExpectSameAnswer({.status = refused}, {.status = direct}, "Append");
   cluster_.etcd().Thaw(0);
   grpc::Status status;
-  do {
+  EXPECT_TRUE(AwaitThat([&] {
     status = Append(*stub_, OneRow("s", 3));
-  } while (status.error_code() == grpc::StatusCode::UNAVAILABLE);
+    return status.error_code() != grpc::StatusCode::UNAVAILABLE;
+  }));
   EXPECT_THAT(status, IsGrpcOk());
   EXPECT_THAT(LookUp(*stub_, "s", &rows), IsGrpcOk());
   EXPECT_GE(rows, 2u);

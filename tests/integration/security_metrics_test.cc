@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "tests/integration/secure_server.h"
 #include "tests/testing/metrics_text.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/server_process.h"
 
 namespace softlookup::testing {
@@ -45,14 +46,12 @@ TEST_F(SecurityMetricsTest, ChangesOfTheAuthFileAreCountedAndARejectedOneShowsUn
   EXPECT_EQ(Value(server, rejected_now), 0);
   Replace(files_.auth(), "{");
   kill(server.pid(), SIGHUP);
-  while (Value(server, Reloads("auth", "rejected")) == 0) {
-  }
+  EXPECT_TRUE(AwaitThat([&] { return Value(server, Reloads("auth", "rejected")) > 0; }));
   EXPECT_EQ(Value(server, rejected_now), 1);
   EXPECT_EQ(Value(server, Reloads("auth", "applied")), 0);
   Replace(files_.auth(), R"({"identities": []})");
   kill(server.pid(), SIGHUP);
-  while (Value(server, Reloads("auth", "applied")) == 0) {
-  }
+  EXPECT_TRUE(AwaitThat([&] { return Value(server, Reloads("auth", "applied")) > 0; }));
   EXPECT_EQ(Value(server, rejected_now), 0);
   EXPECT_EQ(Value(server, Reloads("auth", "rejected")), 1);
   EXPECT_EQ(Value(server, Reloads("tls", "applied")), 0);
@@ -69,13 +68,11 @@ TEST_F(SecurityMetricsTest, TheExpiryIsThatOfTheCertificateInUse) {
   files_.MakeAuthority("other");
   Replace(files_.Path("tls/server.pem"), Contents(files_.Path("other/ca.pem")));
   kill(server.pid(), SIGHUP);
-  while (Value(server, Reloads("tls", "rejected")) == 0) {
-  }
+  EXPECT_TRUE(AwaitThat([&] { return Value(server, Reloads("tls", "rejected")) > 0; }));
   EXPECT_EQ(Value(server, kCertificateExpiry), expiry);
   Replace(files_.Path("tls/server-key.pem"), Contents(files_.Path("other/ca-key.pem")));
   kill(server.pid(), SIGHUP);
-  while (Value(server, Reloads("tls", "applied")) == 0) {
-  }
+  EXPECT_TRUE(AwaitThat([&] { return Value(server, Reloads("tls", "applied")) > 0; }));
   EXPECT_GT(Value(server, kCertificateExpiry), now + 3600 * 86400.0);
 }
 

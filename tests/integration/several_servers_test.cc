@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -30,16 +31,13 @@ class SeveralServersTest : public ::testing::Test {
     // Until the group bears the loss of a node, which it does from an entry that all have on.
     Client client = ClientOf({0});
     EXPECT_THAT(client.CreateStore(StoreMessage("first", 1, 1)), IsOk());
-    absl::StatusOr<admin::v1::Group> group = client.GetGroup();
-    while (group.ok() && group->copies() < 2) group = client.GetGroup();
-    EXPECT_THAT(group, IsOk());
+    EXPECT_TRUE(AwaitThat([&] { return client.GetGroup()->copies() >= 2; }));
   }
 
   // A new primary changes nothing before it has read what it has made of the group.
   void Add(const std::string& node) {
     Client client = ClientOf({0});
-    while (absl::IsUnavailable(client.AddReplica(node).status())) {
-    }
+    EXPECT_TRUE(AwaitThat([&] { return !absl::IsUnavailable(client.AddReplica(node).status()); }));
   }
 
   // The addresses of nodes, in this order.
@@ -93,9 +91,7 @@ TEST_F(SeveralServersTest, AStreamWithAWriterGoesOnAtTheNextPrimary) {
   EXPECT_THAT(client.CreateStore(StoreMessage("t", 1, 1)), IsOk());
   for (const std::size_t node : {1, 2}) {
     Client reader = ClientOf({0, node});
-    absl::StatusOr<v1::Store> store = reader.GetStore("s");
-    while (store.ok() && store->revision() < summary->revision) store = reader.GetStore("s");
-    ASSERT_THAT(store, IsOk());
+    ASSERT_TRUE(AwaitThat([&] { return reader.GetStore("s")->revision() >= summary->revision; }));
     std::uint64_t read = 0;
     EXPECT_THAT(reader.ReadRows("s", {},
                                 [&](const v1::ReadRowsResponse& page) {

@@ -22,6 +22,7 @@
 #include "core/store/store_editor.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -114,10 +115,10 @@ class AutoCompactorTest : public ::testing::Test {
   }
   // Waits until `count` compactions have ended.
   void AwaitCompactions(std::uint64_t count) const {
-    while (engine_->stats().compactions < count) std::this_thread::yield();
+    EXPECT_TRUE(testing::AwaitThat([&] { return engine_->stats().compactions >= count; }));
   }
   void AwaitDroppedRows(std::uint64_t count) const {
-    while (engine_->stats().dropped_rows < count) std::this_thread::yield();
+    EXPECT_TRUE(testing::AwaitThat([&] { return engine_->stats().dropped_rows >= count; }));
   }
   // Returns whether the row at `position` is in a block that has lost rows.
   bool IsCompacted(const std::string& store, std::uint64_t position) const {
@@ -317,7 +318,7 @@ TEST_F(AutoCompactorTest, AStopEndsACompactionAndTheNextStartGoesOn) {
   Open(0.01);
   engine_ = nullptr;
   Open(0.01);
-  while (!IsCompacted("s", kBlocks * kBlockRows - 5)) std::this_thread::yield();
+  EXPECT_TRUE(testing::AwaitThat([&] { return IsCompacted("s", kBlocks * kBlockRows - 5); }));
   for (std::int64_t block = 0; block < kBlocks; ++block) {
     EXPECT_TRUE(IsCompacted("s", static_cast<std::uint64_t>(block * kBlockRows + 5))) << block;
   }

@@ -21,6 +21,7 @@
 #include "softlookup/store_ranges.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/part_calls.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -107,9 +108,7 @@ class RangeResidencyTest : public ::testing::Test {
       }
       return true;
     };
-    const absl::Time end = absl::Now() + absl::Minutes(1);
-    while (!is_done() && absl::Now() < end) std::this_thread::yield();
-    ASSERT_TRUE(is_done());
+    ASSERT_TRUE(AwaitThat(is_done));
   }
   std::uint64_t bytes() const { return engine_->GetStore("s")->byte_size; }
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/faults/group_faults/client.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {

@@ -17,7 +17,7 @@
 #include "tests/faults/group_faults/client.h"
 #include "tests/faults/group_faults/contents.h"
 #include "tests/faults/group_faults/faults.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/server_process.h"
 
 namespace softlookup::testing {

@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "tests/faults/group_faults/faults.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "tests/faults/group_faults/contents.h"
 #include "tests/faults/group_faults/faults.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tests/faults/group_faults/passing_time.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::testing {

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "tests/server/cluster/waiting_client.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {
@@ -60,8 +61,7 @@ TEST(EtcdClientTest, AKeyGoesAwayWithItsLease) {
   EXPECT_EQ(*client.KeepAlive(*lease), true);
   EXPECT_EQ(client.Value("a"), "1");
   client.RevokeLease(*lease);
-  while (client.Value("a").has_value()) {
-  }
+  EXPECT_TRUE(testing::AwaitThat([&] { return !client.Value("a").has_value(); }));
   EXPECT_EQ(*client.KeepAlive(*lease), false);
   const absl::Status ended = client.Run(PutTxn("a", "1", *lease)).status();
   EXPECT_TRUE(absl::IsNotFound(ended)) << ended;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "softlookup/replication.h"
 #include "tests/server/cluster/replica_process.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -46,22 +46,24 @@ class FollowersTest : public ::testing::Test {
     }
     AwaitCopies(first, static_cast<std::uint64_t>(count / 2 + 1));
   }
+  static constexpr absl::Duration kPause = absl::Milliseconds(5);  // Between two attempts.
+
   static std::string NameOf(int index) { return std::string(1, static_cast<char>('a' + index)); }
 
   using Change = void (Replication::*)(std::string, absl::AnyInvocable<void(absl::Status)>);
   // Changes the replicas as soon as the primary knows them.
   static absl::Status Ask(ReplicaProcess& primary, Change change, int index) {
-    while (true) {
-      absl::Status status;
+    absl::Status status;
+    EXPECT_TRUE(testing::AwaitThat([&] {
       absl::Notification done;
       (primary.replication().*change)(NameOf(index), [&](absl::Status changed) {
         status = std::move(changed);
         done.Notify();
       });
       done.WaitForNotification();
-      if (!absl::IsUnavailable(status)) return status;
-      std::this_thread::yield();
-    }
+      return !absl::IsUnavailable(status);
+    }));
+    return status;
   }
   static absl::Status Add(ReplicaProcess& primary, int index) {
     return Ask(primary, &Replication::AddReplica, index);
@@ -80,11 +82,10 @@ class FollowersTest : public ::testing::Test {
     return group;
   }
   static void AwaitCopies(ReplicaProcess& process, std::uint64_t copies) {
-    while (true) {
+    EXPECT_TRUE(testing::AwaitThat([&] {
       const absl::StatusOr<GroupStatus> group = Group(process);
-      if (group.ok() && group->copies == copies) return;
-      std::this_thread::yield();
-    }
+      return group.ok() && group->copies == copies;
+    }));
   }
   // Waits until one of the running nodes is the primary.
   ReplicaProcess& AwaitPrimary() {
@@ -92,13 +93,13 @@ class FollowersTest : public ::testing::Test {
       for (const auto& node : nodes_) {
         if (node != nullptr && node->replication().stats().is_primary) return *node;
       }
-      std::this_thread::yield();
+      testing::LetPass(kPause);
     }
   }
   // Appends rows as a writer does that looks for the primary.
   void Append(std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t row = first; row <= last; ++row) {
-      while (!AwaitPrimary().Append(row).ok()) std::this_thread::yield();
+      while (!AwaitPrimary().Append(row).ok()) testing::LetPass(kPause);
     }
   }
 
@@ -201,7 +202,7 @@ TEST_F(FollowersTest, AReplicaThatIsRemovedEnds) {
   ReplicaProcess& primary = AwaitPrimary();
   const int removed = &primary == nodes_[2].get() ? 1 : 2;
   ASSERT_THAT(Remove(primary, removed), IsOk());
-  while (Group(primary)->replicas.size() != 2) std::this_thread::yield();
+  EXPECT_TRUE(testing::AwaitThat([&] { return Group(primary)->replicas.size() == 2; }));
   nodes_[removed]->AwaitFailure();
   EXPECT_THAT(nodes_[removed]->AwaitReady(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "no replica of its group any more"));

@@ -18,6 +18,7 @@
 #include "server/cluster/peer_server.h"
 #include "server/cluster/peers/peers.grpc.pb.h"
 #include "tests/server/cluster/peers_fixture.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {
@@ -147,8 +148,7 @@ TEST_F(PeerStreamsTest, AStalledStageEndsByItsDeadline) {
   // The server's part of it ends, too: the bytes that it announced are free again.
   RawStage first(*stub_, absl::Seconds(60));
   ASSERT_TRUE(first.writer->Write(Header(Entry::kBytesMax)));
-  while (!Stage({Header(1), Chunk("x")}).ok()) {
-  }
+  EXPECT_TRUE(testing::AwaitThat([&] { return Stage({Header(1), Chunk("x")}).ok(); }));
 }
 
 TEST_F(PeerStreamsTest, TheBytesOfAllStagesAreBounded) {
@@ -159,8 +159,7 @@ TEST_F(PeerStreamsTest, TheBytesOfAllStagesAreBounded) {
   while (third.ok()) third = Stage({Header(1), Chunk("x")});  // Until both headers have been read.
   EXPECT_THAT(third, StatusIs(absl::StatusCode::kResourceExhausted, "2147483648 bytes"));
   first.context.TryCancel();
-  while (!Stage({Header(1), Chunk("x")}).ok()) {
-  }
+  EXPECT_TRUE(testing::AwaitThat([&] { return Stage({Header(1), Chunk("x")}).ok(); }));
 }
 
 // A service that answers a Fetch with what a test says.

@@ -19,6 +19,7 @@
 #include "server/cluster/etcd_client.h"
 #include "server/cluster/task_thread.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::server {
 namespace {
@@ -254,6 +255,7 @@ TEST(ReplicaOnEtcdTest, NoEntryIsLostOrDoubledWhileMembersAreKilledAndStopped) {
           of_all[0].size() >= acknowledged.size()) {
         return of_all[0];
       }
+      testing::LetPass(absl::Milliseconds(5));
     }
   }();
   const std::set<std::string> once(entries.begin(), entries.end());

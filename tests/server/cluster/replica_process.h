@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "softlookup/replicated_engine.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {
@@ -96,11 +96,10 @@ class ReplicaProcess {
   }
   // Waits until this replica shows the store "s" at `revision` or a later one.
   void AwaitRevision(std::uint64_t revision) {
-    while (true) {
+    EXPECT_TRUE(testing::AwaitThat([&] {
       const absl::StatusOr<StoreInfo> info = engine().GetStore("s");
-      if (info.ok() && info->revision >= revision) return;
-      std::this_thread::yield();
-    }
+      return info.ok() && info->revision >= revision;
+    }));
   }
 
  private:

@@ -21,6 +21,7 @@
 #include "tests/server/cluster/replica_process.h"
 #include "tests/server/cluster/waiting_client.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -57,7 +58,7 @@ absl::Status Patiently(const Act& act) {
     }
     if (!absl::IsUnavailable(status)) return status;
     may_be_made = may_be_made || HasUnknownOutcome(status);
-    std::this_thread::yield();
+    testing::LetPass(absl::Milliseconds(5));
   }
 }
 
@@ -278,9 +279,10 @@ TEST_F(TenantsTest, TheTenantsOfStoresThatAreThereAlreadyAreClaimed) {
   EXPECT_THAT(Held(), ElementsAre(Pair("taken", "group=g2")));
   Refusals refusals;
   auto stored = std::make_unique<StoredTenants>(one->engine(), one->replication(), refusals.Note());
-  while (Held() != held || refusals.reasons().empty()) {
+  EXPECT_TRUE(testing::AwaitThat([&] {
     EXPECT_THAT(held, IsSupersetOf(Held()));
-  }
+    return Held() == held && !refusals.reasons().empty();
+  }));
   EXPECT_THAT(refusals.reasons(), ElementsAre(Pair("taken", "TENANT_ELSEWHERE")));
   // What is there is served, and nothing is added.
   EXPECT_EQ(one->engine().GetStore("taken/s")->config.name, "taken/s");
@@ -308,8 +310,7 @@ TEST_F(TenantsTest, TheNextPrimaryClaimsWhatIsThere) {
   while (!second->replication().stats().is_primary) {
     Ask([&](auto done) { first->replication().StepDown(std::move(done)); }).IgnoreError();
   }
-  while (Held().size() < 2) {
-  }
+  EXPECT_TRUE(testing::AwaitThat([&] { return Held().size() >= 2; }));
   EXPECT_THAT(Held(), ElementsAre(Pair("acme", "group=g1"), Pair("other", "group=g1")));
   EXPECT_THAT(refusals.reasons(), IsEmpty());
 }

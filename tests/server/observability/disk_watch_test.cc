@@ -4,10 +4,10 @@
 
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "tests/testing/passing_time.h"
 #include "tests/testing/temporary_directory.h"
 #include "tests/testing/told_clock.h"
 
@@ -54,7 +54,7 @@ int LatestOf(const DiskWatch& watch) {
 
 // Reads until the figures of reading `number` are there.
 void AwaitLatest(const DiskWatch& watch, int number) {
-  while (LatestOf(watch) < number) std::this_thread::yield();
+  EXPECT_TRUE(testing::AwaitThat([&] { return LatestOf(watch) >= number; }));
 }
 
 TEST(DiskWatchTest, ReadsAtOnceAndWhenAsked) {

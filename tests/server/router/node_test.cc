@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
+#include "tests/testing/passing_time.h"
 
 namespace softlookup::server {
 namespace {
@@ -34,22 +35,18 @@ TEST(NodeTest, ANodeThatStopsGetsNoCallsBeforeItIsBack) {
   auto listener = std::make_unique<Listener>(0);
   const int port = listener->port();
   Node node("n", absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
-  while (!node.is_connected()) {
-  }
+  ASSERT_TRUE(testing::AwaitThat([&] { return node.is_connected(); }));
   // The second call can come too late, on a slow machine.
   do {
     node.NoteStopping();
   } while (node.is_connected());
   // A node that only says that it stops is asked again.
-  while (!node.is_connected()) {
-  }
+  ASSERT_TRUE(testing::AwaitThat([&] { return node.is_connected(); }));
   node.NoteStopping();
   listener = nullptr;
-  while (node.is_connected()) {
-  }
+  ASSERT_TRUE(testing::AwaitThat([&] { return !node.is_connected(); }));
   listener = std::make_unique<Listener>(port);
-  while (!node.is_connected()) {
-  }
+  ASSERT_TRUE(testing::AwaitThat([&] { return node.is_connected(); }));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
-#ifndef SOFTLOOKUP_TESTS_FAULTS_GROUP_FAULTS_PASSING_TIME_H_
-#define SOFTLOOKUP_TESTS_FAULTS_GROUP_FAULTS_PASSING_TIME_H_
+#ifndef SOFTLOOKUP_TESTS_TESTING_PASSING_TIME_H_
+#define SOFTLOOKUP_TESTS_TESTING_PASSING_TIME_H_
+
+#include <algorithm>
 
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/notification.h"
@@ -18,16 +20,19 @@ inline void LetPass(absl::Duration time) {
   never.WaitForNotificationWithTimeout(time);
 }
 
-// Waits until holds() returns true. Returns false if it has not within `time`.
+// Waits until holds() returns true, and leaves the cores to others in between. Returns false if it
+// has not within `time`.
 inline bool AwaitThat(absl::FunctionRef<bool()> holds, absl::Duration time = kPatience) {
   const absl::Time deadline = absl::Now() + time;
+  absl::Duration pause = absl::Milliseconds(1);
   while (!holds()) {
     if (absl::Now() >= deadline) return false;
-    LetPass(absl::Milliseconds(50));
+    LetPass(pause);
+    pause = std::min(2 * pause, absl::Milliseconds(50));
   }
   return true;
 }
 
 }  // namespace softlookup::testing
 
-#endif  // SOFTLOOKUP_TESTS_FAULTS_GROUP_FAULTS_PASSING_TIME_H_
+#endif  // SOFTLOOKUP_TESTS_TESTING_PASSING_TIME_H_
