@@ -72,6 +72,7 @@ class Lookups {
           std::uint64_t rows = 0;
           EXPECT_THAT(LookUp(*stub, "s", &rows), IsGrpcOk());
           ++done_;
+          LetPass(absl::Milliseconds(1));  // What is tested is that none fails, and not how many.
         }
       });
     }
