@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/error_details.h"
+#include "tests/integration/add_replica.h"
 #include "tests/integration/integration_test.h"
 #include "tests/integration/secure_server.h"
 #include "tests/testing/etcd_members.h"
@@ -142,7 +143,7 @@ TEST_F(ClusterAdminTest, WhatCannotBeChangedIsRefused) {
 
 // The other replica was never started, so nobody takes over.
 TEST_F(ClusterAdminTest, ThePrimaryStepsDownAndReturnsIfNobodyTakesOver) {
-  ASSERT_THAT(client_.AddReplica("m"), IsOk());
+  AddReplicaPatiently(client_, "m");
   const CommandResult moved = Tool({"cluster", "move-leader", "--timeout", "100"});
   ASSERT_EQ(moved.exit_code, 0) << moved.err;
   EXPECT_EQ(moved.out,
@@ -168,7 +169,7 @@ class ClusterPairTest : public ClusterAdminTest {
 };
 
 TEST_F(ClusterPairTest, TheLeadMovesToAReplicaThatHasAllEntries) {
-  ASSERT_THAT(client_.AddReplica("m"), IsOk());
+  AddReplicaPatiently(client_, "m");
   const ServerProcess other(FlagsOf("m", kListen));
   Client client = *Client::Connect(other.grpc_address(), PatientOptions());
   // Until n has read that m has all entries, which then are on both disks.

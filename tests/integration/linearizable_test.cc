@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/error_details.h"
+#include "tests/integration/add_replica.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/etcd_members.h"
 #include "tests/testing/passing_time.h"
@@ -68,7 +69,7 @@ class LinearizableTest : public ::testing::Test {
     Start(0);
     ASSERT_THAT(nodes_[0]->client.CreateStore(StoreMessage("s", 1, 1)), IsOk());
     for (int index = 1; index < count; ++index) {
-      ASSERT_TRUE(AwaitThat([&] { return nodes_[0]->client.AddReplica(NameOf(index)).ok(); }));
+      AddReplicaPatiently(nodes_[0]->client, NameOf(index));
       Start(index);
     }
     const auto copies = static_cast<std::uint64_t>(count / 2 + 1);

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
+#include "tests/integration/add_replica.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/metrics_text.h"
 #include "tests/testing/passing_time.h"
@@ -32,16 +33,6 @@ void RouterCluster::Start(const std::string& group, const std::string& name,
   nodes_[name] = {.group = group, .flags = all, .server = std::move(server)};
 }
 
-namespace {
-
-bool HasReplica(const absl::StatusOr<admin::v1::Group>& group, const std::string& node) {
-  return group.ok() && std::ranges::any_of(group->replicas(), [&](const auto& replica) {
-           return replica.node() == node;
-         });
-}
-
-}  // namespace
-
 void RouterCluster::Found(const std::string& group, const std::string& node,
                           const std::vector<std::string>& flags) {
   Start(group, node, absl::StrJoin(etcd_.endpoints(), ","), flags);
@@ -51,13 +42,7 @@ void RouterCluster::Add(const std::string& first, const std::string& node,
                         const std::vector<std::string>& etcd,
                         const std::vector<std::string>& flags) {
   Client client = ClientOf(this->node(first));
-  // A group changes nothing while it has no primary, or while its new primary still reads what was
-  // made of it. On a busy machine a primary can lose its lease at any time.
-  absl::Status added;
-  ASSERT_TRUE(AwaitThat([&] {
-    added = client.AddReplica(node).status();
-    return added.ok() || HasReplica(client.GetGroup(), node);
-  })) << added;
+  AddReplicaPatiently(client, node);
   Start(nodes_.at(first).group, node, absl::StrJoin(etcd.empty() ? etcd_.endpoints() : etcd, ","),
         flags);
   // A node counts once it has told of an entry.

@@ -157,7 +157,7 @@ TEST_F(RouterTest, ErrorsAreThoseOfTheNode) {
 }
 
 TEST_F(RouterTest, MalformedMessagesAreRefusedOnEveryMethod) {
-  ASSERT_THAT(CreateStore(*stub_, "s"), IsGrpcOk());
+  ASSERT_TRUE(AwaitThat([&] { return CreateStore(*stub_, "s").ok(); }));
   const std::vector<std::string> kBad = {"\xff",
                                          std::string("\x0a\x05s"),
                                          std::string("\x0a\x01s\x12\x03"),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/integration/add_replica.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/etcd_members.h"
 #include "tests/testing/passing_time.h"
@@ -34,10 +35,9 @@ class SeveralServersTest : public ::testing::Test {
     EXPECT_TRUE(AwaitThat([&] { return client.GetGroup()->copies() >= 2; }));
   }
 
-  // A new primary changes nothing before it has read what it has made of the group.
   void Add(const std::string& node) {
     Client client = ClientOf({0});
-    EXPECT_TRUE(AwaitThat([&] { return !absl::IsUnavailable(client.AddReplica(node).status()); }));
+    AddReplicaPatiently(client, node);
   }
 
   // The addresses of nodes, in this order.
