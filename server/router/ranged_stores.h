@@ -31,8 +31,7 @@ struct RangesAt {
 // router that does not know it of a store hears it from the first node that it asks. Thread-safe.
 class RangedStores {
  public:
-  // A store counts as one that does not change once so many lookups in a row have begun with the
-  // same revision.
+  // A store counts as steady after this many lookups in a row that began with the same revision.
   static constexpr int kSteadyCount = 4;
 
   // Keeps the names of at most `stores_max` stores, and at most `ranges_max` ranges of all stores.
@@ -49,8 +48,7 @@ class RangedStores {
   void OnBegun(absl::string_view store, std::shared_ptr<const RangesAt> told);
   // A lookup as of `told`, which Steady() has returned, has failed, or the store has changed since.
   void OnChanged(absl::string_view store, const RangesAt& told);
-  // Returns what lookups in the store have begun with, if it does not change. Null if it does, or
-  // if that is not known yet.
+  // Returns what lookups in the store begin with, if it is steady. Otherwise null.
   std::shared_ptr<const RangesAt> Steady(absl::string_view store) const;
 
  private:
