@@ -97,8 +97,8 @@ function(softlookup_test name)
     add_dependencies(${label}_tests ${name})
   endforeach()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main
-    softlookup_build_flags)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} softlookup::random GTest::gmock
+    GTest::gtest_main softlookup_build_flags)
   # A test's time is what it calls, not its own code, which compiles a quarter faster without
   # optimization.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0> -pthread)

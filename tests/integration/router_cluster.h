@@ -17,6 +17,12 @@
 
 namespace softlookup::testing {
 
+// Into how many ranges a test cuts a store, one after the other. 1: it is in one again. A sanitizer
+// watches how the binaries do it, so two numbers are enough for it.
+inline std::vector<int> NumbersOfRanges() {
+  return BinariesAreSanitized() ? std::vector{3, 1} : std::vector{2, 3, 7, 1};
+}
+
 // The nodes of a cluster's groups and a router in front of them, each a real server, with a real
 // etcd. Nodes listen for others on loopback addresses, without certificates unless flags say so.
 class RouterCluster {

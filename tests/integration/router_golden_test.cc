@@ -190,8 +190,8 @@ TEST_F(RouterGoldenTest, LookupsHoldOverAnyNumberOfRanges) {
       lookups.push_back(LookupOf(spread, store, query));
       whole.push_back(LookUp(*node_, lookups.back()));
     }
-    for (const int ranges : {1, 2, 3, 7}) {
-      SCOPED_TRACE(absl::StrCat(ranges, " ranges"));  // 1: the store is not cut.
+    for (const int ranges : NumbersOfRanges()) {
+      SCOPED_TRACE(absl::StrCat(ranges, " ranges"));
       cluster_.Split(store, ranges);
       for (std::size_t query = 0; query < lookups.size(); ++query) {
         const v1::LookupResponse answer = LookUp(*router_, lookups[query]);
@@ -234,8 +234,8 @@ TEST_F(RouterGoldenTest, MemoriesHoldOverAnyNumberOfRanges) {
     of_case.set_begin(golden.begin);
     of_case.set_end(static_cast<std::uint64_t>(golden.row_count));
     const v1::Memory whole = GetMemory(all);
-    for (const int ranges : {1, 2, 3, 7}) {
-      SCOPED_TRACE(absl::StrCat(ranges, " ranges"));  // 1: the store is not cut.
+    for (const int ranges : NumbersOfRanges()) {
+      SCOPED_TRACE(absl::StrCat(ranges, " ranges"));
       cluster_.Split(store, ranges);
       // The primary, which answers, has no row in RAM.
       if (ranges > 1) cluster_.Rebalance(store, "n2");

@@ -160,7 +160,7 @@ TEST_F(RouterRangesAnswersTest, AreThoseOfOneMachineOverAnyNumberOfRanges) {
   for (const auto& [name, request] : kinds) {
     statuses[name] = LookUpAt(*node_, request, &answers[name]);
   }
-  for (const int ranges : {2, 3, 7, 1}) {
+  for (const int ranges : NumbersOfRanges()) {
     Split(ranges);
     if (ranges > 1) Rebalance("n1,n2,n3");
     cluster_.AwaitEqual("n1");

@@ -115,9 +115,37 @@ class UnreadLookup : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
   absl::Notification headers_, done_;
 };
 
-class SlowReaderTest : public IntegrationTest {
+// Of a store whose answers are large and cheap to make: one row of the largest value.
+class LargeAnswersTest : public IntegrationTest {
  protected:
-  explicit SlowReaderTest(const std::vector<std::string>& flags = {}) : IntegrationTest(flags) {
+  static constexpr std::int64_t kWideDim = 65'536;
+
+  explicit LargeAnswersTest(const std::vector<std::string>& flags = {}) : IntegrationTest(flags) {
+    Create("wide", 1, kWideDim);
+    const std::vector<float> value(kWideDim, 0.5f);
+    EXPECT_THAT(client_.Append("wide", View({1}, 1), View(value, kWideDim)), IsOk());
+  }
+
+  // With an answer of 256 KiB a query.
+  static v1::LookupRequest LargeLookup(std::int64_t queries = 60) {
+    v1::LookupRequest lookup;
+    lookup.set_store("wide");
+    *lookup.mutable_queries() = Message(std::vector<float>(queries, 1), 1);
+    return lookup;
+  }
+
+  // Returns once the server has answered. Meanwhile another client makes a lookup every 0.1 s.
+  void AwaitAnswer(const UnreadLookup& lookup) {
+    v1::LookupResponse response;
+    while (!lookup.IsAnsweredWithin(absl::Milliseconds(100))) {
+      ASSERT_THAT(Lookup(LargeLookup(1), &response), IsGrpcOk());
+    }
+  }
+};
+
+class SlowReaderTest : public LargeAnswersTest {
+ protected:
+  explicit SlowReaderTest(const std::vector<std::string>& flags = {}) : LargeAnswersTest(flags) {
     Create("s", kDim, kDim);
     EXPECT_THAT(client_.Append("s", View(rows_, kDim), View(rows_, kDim)), IsOk());
   }
@@ -130,28 +158,10 @@ class SlowReaderTest : public IntegrationTest {
     return lookup;
   }
 
-  // With an answer of some 1.1 MB a query.
-  v1::LookupRequest LargeLookup(std::int64_t queries = 14) const {
-    v1::LookupRequest lookup;
-    lookup.set_store("s");
-    *lookup.mutable_queries() = Message({rows_.begin(), rows_.begin() + queries * kDim}, kDim);
-    *lookup.mutable_options() = Message(AttentionOptions{.weights = WeightsMode::kAll});
-    return lookup;
-  }
-
   // What a working client, who comes and goes, makes of it, too.
   void WorkFor(absl::Duration time) {
     v1::LookupResponse response;
     for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
-      ASSERT_THAT(Lookup(SmallLookups(4), &response), IsGrpcOk());
-    }
-  }
-
-  // Returns once the server has answered. Meanwhile another client makes a small lookup every 0.1
-  // s.
-  void AwaitAnswer(const UnreadLookup& lookup) {
-    v1::LookupResponse response;
-    while (!lookup.IsAnsweredWithin(absl::Milliseconds(100))) {
       ASSERT_THAT(Lookup(SmallLookups(4), &response), IsGrpcOk());
     }
   }
@@ -197,7 +207,7 @@ TEST_F(SlowReaderTest, AHundredTakeLittleMemory) {
   lookups.clear();
 }
 
-class UnreadAnswersTest : public SlowReaderTest {};
+class UnreadAnswersTest : public LargeAnswersTest {};
 
 TEST_F(UnreadAnswersTest, AreKeptUpToABound) {
   // An answer takes 30 MB, as a message and as bytes. Eight have room; without the bound, all would
@@ -263,7 +273,7 @@ TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
   const auto rows = stub_->ReadRows(&rows_context, request);
   v1::ReadRowsResponse page;
   ASSERT_TRUE(rows->Read(&page));
-  UnreadLookup unread(OwnChannel(server_), LargeLookup(8));
+  UnreadLookup unread(OwnChannel(server_), LargeLookup(34));
   AwaitAnswer(unread);
   // Another client works until the calls must be over; 9 MB have nine times as long.
   WorkFor(absl::Seconds(4));
