@@ -108,7 +108,7 @@ absl::StatusOr<OpenedEngine> OpenReplica(const Flags& flags, const EngineOptions
   opened.replica_thread =
       std::make_unique<ReplicaNode>(std::move(etcd), peers, [](const std::string& trouble) {
         if (trouble.empty()) return spdlog::info("etcd answers again");
-        spdlog::warn("etcd does not answer: {}", trouble);
+        spdlog::warn("{}", trouble);
       });
   SOFTLOOKUP_RETURN_IF_ERROR(SeedIfNew(flags.data_dir, name, peers,
                                        flags.founder.empty() || flags.founder == flags.node,

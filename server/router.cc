@@ -19,7 +19,7 @@ constexpr absl::Duration kTellInterval = absl::Seconds(5);
 
 void TellOfEtcd(const std::string& trouble) {
   if (trouble.empty()) return spdlog::info("etcd answers again");
-  spdlog::warn("etcd does not answer: {}", trouble);
+  spdlog::warn("{}", trouble);
 }
 
 }  // namespace

@@ -247,7 +247,7 @@ void EtcdClient::Run(EtcdTxn txn, Callback<EtcdTxnResult> done) {
       [put_count = txn.puts.size(), reads = txn.reads](const pb::TxnResponse& response) {
         return ResultOf(response, put_count, reads);
       },
-      std::move(done));
+      txn.puts.empty() ? std::move(done) : NotingWrite(std::move(done)));
 }
 
 void EtcdClient::List(std::string begin, std::string end,
@@ -300,7 +300,7 @@ void EtcdClient::GrantLease(absl::Duration ttl, Callback<std::int64_t> done) {
         }
         return response.id();
       },
-      std::move(done));
+      NotingWrite(std::move(done)));
 }
 
 void EtcdClient::KeepAlive(std::int64_t lease, Callback<bool> done) {
@@ -414,20 +414,41 @@ void EtcdClient::Call(const Request& request, Start start,
   reader->Finish(&running->response, &running->status, running->tag());
 }
 
+void EtcdClient::Failures::Note(const absl::Status& status) {
+  if (status.ok()) {
+    since = absl::InfiniteFuture();
+  } else {
+    since = std::min(since, absl::Now());
+    last = status;
+  }
+}
+
+bool EtcdClient::Failures::are_lasting() const { return absl::Now() >= since + kQuietAboutErrors; }
+
 std::string EtcdClient::trouble() const {
-  if (absl::Now() < failing_since_ + kQuietAboutErrors) return "";
-  return std::string(last_error_.message());
+  if (of_calls_.are_lasting()) {
+    return absl::StrCat("etcd does not answer: ", of_calls_.last.message());
+  }
+  if (of_writes_.are_lasting()) {
+    return absl::StrCat("etcd takes no writes: ", of_writes_.last.message());
+  }
+  return "";
+}
+
+template <typename Result>
+EtcdClient::Callback<Result> EtcdClient::NotingWrite(Callback<Result> done) {
+  return [this, done = std::move(done)](absl::StatusOr<Result> result) mutable {
+    // Other errors say nothing about writes.
+    if (result.ok() || absl::IsResourceExhausted(result.status())) of_writes_.Note(result.status());
+    done(std::move(result));
+  };
 }
 
 absl::Status EtcdClient::Check(const grpc::Status& status, const pb::ResponseHeader& header) {
   absl::Status checked = StatusOf(status, header);
   // That a lease has ended, or that a revision was compacted, is an answer, too.
-  if (checked.ok() || absl::IsNotFound(checked) || absl::IsOutOfRange(checked)) {
-    failing_since_ = absl::InfiniteFuture();
-  } else {
-    failing_since_ = std::min(failing_since_, absl::Now());
-    last_error_ = checked;
-  }
+  const bool is_answer = absl::IsNotFound(checked) || absl::IsOutOfRange(checked);
+  of_calls_.Note(is_answer ? absl::OkStatus() : checked);
   return checked;
 }
 

@@ -56,8 +56,8 @@ class EtcdClient final : public Etcd {
   void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change);
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
-  // Returns the last error, if calls have failed for some seconds and none has been answered. Empty
-  // otherwise.
+  // Says that etcd does not answer, if no call was answered for some seconds, or that it takes no
+  // writes, if it has refused all of them for some seconds, and why. Empty otherwise.
   std::string trouble() const;
 
  private:
@@ -66,6 +66,16 @@ class EtcdClient final : public Etcd {
   class WatchStream;
   struct Listing;
   struct Member;
+
+  // What has failed since it went well for the last time.
+  struct Failures {
+    absl::Time since = absl::InfiniteFuture();
+    absl::Status last;
+
+    void Note(const absl::Status& status);
+    // Whether it has failed for some seconds.
+    bool are_lasting() const;
+  };
 
   void OnChange();
   void OnWatchEnd();
@@ -97,6 +107,9 @@ class EtcdClient final : public Etcd {
   // Returns an error for a status that is not OK, and for a header of another cluster.
   absl::Status Check(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
   absl::Status StatusOf(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
+  // Returns `done`, called after it was noted whether etcd has taken the write.
+  template <typename Result>
+  Callback<Result> NotingWrite(Callback<Result> done);
 
   const EtcdOptions options_;
   const Post post_;
@@ -106,8 +119,9 @@ class EtcdClient final : public Etcd {
   std::size_t next_keep_alive_ = 0;  // Where a lease is kept alive next.
   std::size_t watched_ = 0;          // next_ when the watch was begun.
   std::uint64_t cluster_id_ = 0;     // Of the first answer.
-  absl::Status last_error_;
-  absl::Time failing_since_ = absl::InfiniteFuture();
+  Failures of_calls_;
+  // A member that takes no writes, such as one whose database is full, answers all else.
+  Failures of_writes_;
   // Calls in progress, which the destructor ends.
   const std::shared_ptr<CallSet> calls_;
   CallQueue queue_;  // Of those of Call(). The streams' events come on threads of gRPC.

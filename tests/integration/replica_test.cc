@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "tests/integration/secure_server.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/etcd_members.h"
+#include "tests/testing/etcdctl.h"
 #include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
@@ -82,15 +85,18 @@ class ReplicaTest : public ::testing::Test {
     v1::Store response;
     ASSERT_THAT(StubOf(server)->CreateStore(&context, request, &response), IsGrpcOk());
   }
-  // Appends a row. Returns the row count of the store.
-  static std::uint64_t Append(const ServerProcess& server) {
-    CallContext context;
+  static v1::AppendRequest OneRow() {
     v1::AppendRequest request;
     request.set_store("s");
     *request.mutable_keys() = Message({1}, 1);
     *request.mutable_values() = Message({1}, 1);
+    return request;
+  }
+  // Appends a row. Returns the row count of the store.
+  static std::uint64_t Append(const ServerProcess& server) {
+    CallContext context;
     v1::AppendResponse response;
-    EXPECT_THAT(StubOf(server)->Append(&context, request, &response), IsGrpcOk());
+    EXPECT_THAT(StubOf(server)->Append(&context, OneRow(), &response), IsGrpcOk());
     return response.row_count();
   }
 
@@ -208,6 +214,54 @@ TEST(ReplicaOverTlsTest, EtcdIsSpokenToOverTlsWithAClientCertificate) {
   const pid_t server = StartUnready(flags("other/ca.pem"), log);
   AwaitLine(server, log, "etcd does not answer");
   EXPECT_EQ(StopUnready(server), 0);
+}
+
+// The steps out of it are those of docs/cluster.md.
+TEST_F(ReplicaTest, AFullEtcdIsNamedAndWritesGoOnOnceThereIsRoom) {
+  const EtcdMembers etcd(1, std::nullopt, "--quota-backend-bytes=1000000");
+  const std::string log = parent_.path() + "/log";
+  std::vector<std::string> flags = Flags(directory_);
+  std::ranges::replace(flags, etcd_.endpoints()[0], etcd.endpoints()[0]);
+  flags.insert(flags.end(), {"--log-level", "info"});
+  const ServerProcess server(flags, log);
+  Create(server);
+  const auto etcdctl = [&](const std::vector<std::string>& arguments,
+                           const std::string& input = "") {
+    return RunEtcdctl(etcd.endpoints()[0], arguments, input);
+  };
+  const std::string filler(100'000, 'x');
+  EXPECT_TRUE(AwaitThat([&] {
+    return absl::StrContains(etcdctl({"put", "filler"}, filler).err, "database space exceeded");
+  }));
+
+  CallContext context;
+  v1::AppendResponse response;
+  const grpc::Status refused = StubOf(server)->Append(&context, OneRow(), &response);
+  EXPECT_THAT(refused, IsGrpcError(grpc::StatusCode::UNAVAILABLE, "etcd does not answer"));
+  EXPECT_TRUE(AwaitThat([&] {
+    return absl::StrContains(
+        Contents(log), "etcd takes no writes: etcd: etcdserver: mvcc: database space exceeded");
+  })) << Contents(log);
+  v1::LookupRequest lookup;
+  lookup.set_store("s");
+  *lookup.mutable_queries() = Message({1}, 1);
+  CallContext lookup_context;
+  v1::LookupResponse answer;
+  EXPECT_THAT(StubOf(server)->Lookup(&lookup_context, lookup, &answer), IsGrpcOk());
+
+  // The last write to etcd makes the newest revision.
+  const std::string fields = etcdctl({"get", "filler", "--write-out=fields"}).out;
+  const std::string name = "\"Revision\" : ";
+  const std::size_t begin = fields.find(name) + name.size();
+  const std::string revision = fields.substr(begin, fields.find('\n', begin) - begin);
+  ASSERT_EQ(etcdctl({"compact", revision}).exit_code, 0) << fields;
+  ASSERT_EQ(etcdctl({"defrag"}).exit_code, 0);
+  ASSERT_EQ(etcdctl({"alarm", "disarm"}).exit_code, 0);
+  EXPECT_TRUE(AwaitThat([&] {
+    CallContext again_context;
+    return StubOf(server)->Append(&again_context, OneRow(), &response).ok();
+  })) << Contents(log);
+  EXPECT_THAT(Contents(log), HasSubstr("etcd answers again"));
 }
 
 TEST_F(ReplicaTest, ATenantThatAnotherGroupHasIsServedAndToldButGetsNoMoreStores) {

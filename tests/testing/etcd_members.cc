@@ -19,8 +19,8 @@ std::string PeerSocket(int member) { return absl::StrCat("localhost:", 101 + mem
 
 }  // namespace
 
-EtcdMembers::EtcdMembers(int count, std::optional<EtcdTls> tls)
-    : tls_(std::move(tls)), processes_(count), were_wiped_(count) {
+EtcdMembers::EtcdMembers(int count, std::optional<EtcdTls> tls, std::string flags)
+    : tls_(std::move(tls)), flags_(std::move(flags)), processes_(count), were_wiped_(count) {
   for (int member = 0; member < count; ++member) {
     endpoints_.push_back(absl::StrCat("unix:", directory_.path(), "/", ClientSocket(member)));
   }
@@ -69,7 +69,7 @@ void EtcdMembers::Start(int member) {
       " --advertise-client-urls ", client, " --listen-peer-urls ", peer,
       " --initial-cluster-token ", directory_.path(), " --initial-advertise-peer-urls ", peer,
       " --initial-cluster ", absl::StrJoin(cluster, ","), " --initial-cluster-state ",
-      were_wiped_[member] ? "existing" : "new", tls,
+      were_wiped_[member] ? "existing" : "new", tls, " ", flags_,
       " --auto-compaction-mode=revision --auto-compaction-retention=10000 --snapshot-count=10000"
       " --logger zap --log-level "
       "error >>m",

@@ -22,8 +22,9 @@ struct EtcdTls {
 // own, so no other program can take their ports. All are killed at the end.
 class EtcdMembers {
  public:
-  // Clients speak TLS if `tls` is set.
-  explicit EtcdMembers(int count, std::optional<EtcdTls> tls = std::nullopt);
+  // Clients speak TLS if `tls` is set. `flags` are added to those of each member.
+  explicit EtcdMembers(int count, std::optional<EtcdTls> tls = std::nullopt,
+                       std::string flags = "");
   ~EtcdMembers();
   EtcdMembers(const EtcdMembers&) = delete;
   EtcdMembers& operator=(const EtcdMembers&) = delete;
@@ -52,6 +53,7 @@ class EtcdMembers {
  private:
   const TemporaryDirectory directory_;
   const std::optional<EtcdTls> tls_;
+  const std::string flags_;
   std::vector<std::string> endpoints_;
   std::vector<pid_t> processes_;  // 0: killed.
   std::vector<bool> were_wiped_;

@@ -38,8 +38,8 @@ class ReplicaThread {
 
   virtual Etcd& etcd() = 0;
   virtual Peers& peers() = 0;
-  // Says what keeps etcd from answering, for the operator alone. Empty if it answers, or has done
-  // so within some seconds.
+  // Says that etcd does not answer or takes no writes, and why, for the operator alone. Empty if
+  // neither has lasted for some seconds.
   virtual std::string etcd_trouble() const = 0;
   // From now on calls `tick` about ten times a second. Call this once.
   virtual void SetTick(absl::AnyInvocable<void()> tick) = 0;

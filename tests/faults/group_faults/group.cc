@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/testing/etcdctl.h"
 #include "tests/testing/passing_time.h"
 #include "tests/testing/server_process.h"
 
@@ -179,12 +180,7 @@ std::string Group::Logs() const {
 }
 
 std::optional<std::string> Group::AskEtcd(int member, const std::string& arguments) {
-  std::vector<std::string> command = {"/usr/bin/env", "ETCDCTL_API=3", "etcdctl",
-                                      "--command-timeout=3s", "--endpoints"};
-  const absl::string_view endpoint = etcd_.endpoints()[member];
-  command.push_back(absl::StrCat("unix://", endpoint.substr(endpoint.find(':') + 1)));
-  for (const absl::string_view word : absl::StrSplit(arguments, ' ')) command.emplace_back(word);
-  CommandResult result = RunCommand(command);
+  CommandResult result = RunEtcdctl(etcd_.endpoints()[member], absl::StrSplit(arguments, ' '));
   if (result.exit_code != 0) return std::nullopt;
   return std::move(result.out);
 }
