@@ -103,20 +103,21 @@ function(softlookup_test name)
   # optimization.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0> -pthread)
   target_precompile_headers(${name} REUSE_FROM softlookup_test_headers)
+  set(cost)
+  if(ARG_COST)
+    set(cost COST ${ARG_COST})
+  endif()
   if(ARG_SHARDS)
     foreach(shard RANGE 1 ${ARG_SHARDS})
       math(EXPR index "${shard} - 1")
       add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
       set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index};${ARG_ENVIRONMENT}")
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index};${ARG_ENVIRONMENT}"
+        ${cost})
     endforeach()
     return()
   endif()
   # Listing them takes a busy machine a while, above all under a sanitizer.
-  set(cost)
-  if(ARG_COST)
-    set(cost COST ${ARG_COST})
-  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}" ${cost})
 endfunction()

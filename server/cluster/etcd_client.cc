@@ -21,6 +21,8 @@ constexpr int kReconnectMillisecondsMax = 1'000;
 constexpr absl::Duration kRewatchInterval = absl::Seconds(1);
 // A member that is away makes a call fail now and then, which says nothing while others answer.
 constexpr absl::Duration kQuietAboutErrors = absl::Seconds(3);
+// A refused write is tried again within seconds, unless nobody wants it any more.
+constexpr absl::Duration kRefusalsTold = absl::Seconds(10);
 // An answer of more than 4 MiB is refused.
 constexpr std::int64_t kKeysPerPage = 1'000;
 
@@ -36,6 +38,12 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& endpoint,
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMillisecondsMax);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(endpoint, options.credentials, arguments);
+}
+
+// Whether a member has answered that etcd does not do it: its database is full, there are too many
+// requests, or this client may not write.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
 }
 
 pb::RequestOp Read(const std::string& key) {
@@ -418,19 +426,23 @@ void EtcdClient::Failures::Note(const absl::Status& status) {
   if (status.ok()) {
     since = absl::InfiniteFuture();
   } else {
-    since = std::min(since, absl::Now());
+    latest = absl::Now();
+    since = std::min(since, latest);
     last = status;
   }
 }
 
-bool EtcdClient::Failures::are_lasting() const { return absl::Now() >= since + kQuietAboutErrors; }
-
 std::string EtcdClient::trouble() const {
-  if (of_calls_.are_lasting()) {
+  const absl::Time now = absl::Now();
+  const bool no_calls = now >= of_calls_.since + kQuietAboutErrors;
+  const bool no_writes = of_writes_.latest >= of_writes_.since + kQuietAboutErrors &&
+                         now < of_writes_.latest + kRefusalsTold;
+  if (no_calls && !IsRefusal(of_calls_.last)) {
     return absl::StrCat("etcd does not answer: ", of_calls_.last.message());
   }
-  if (of_writes_.are_lasting()) {
-    return absl::StrCat("etcd takes no writes: ", of_writes_.last.message());
+  if (no_calls || no_writes) {
+    return absl::StrCat("etcd takes no writes: ",
+                        (no_writes ? of_writes_ : of_calls_).last.message());
   }
   return "";
 }
@@ -439,7 +451,7 @@ template <typename Result>
 EtcdClient::Callback<Result> EtcdClient::NotingWrite(Callback<Result> done) {
   return [this, done = std::move(done)](absl::StatusOr<Result> result) mutable {
     // Other errors say nothing about writes.
-    if (result.ok() || absl::IsResourceExhausted(result.status())) of_writes_.Note(result.status());
+    if (result.ok() || IsRefusal(result.status())) of_writes_.Note(result.status());
     done(std::move(result));
   };
 }

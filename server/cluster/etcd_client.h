@@ -57,7 +57,8 @@ class EtcdClient final : public Etcd {
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
   // Says that etcd does not answer, if no call was answered for some seconds, or that it takes no
-  // writes, if it has refused all of them for some seconds, and why. Empty otherwise.
+  // writes, if it has refused all that it was asked for for some seconds, until just now; and why.
+  // Empty otherwise.
   std::string trouble() const;
 
  private:
@@ -67,14 +68,13 @@ class EtcdClient final : public Etcd {
   struct Listing;
   struct Member;
 
-  // What has failed since it went well for the last time.
+  // The failures since something went well for the last time.
   struct Failures {
     absl::Time since = absl::InfiniteFuture();
+    absl::Time latest = absl::InfinitePast();
     absl::Status last;
 
     void Note(const absl::Status& status);
-    // Whether it has failed for some seconds.
-    bool are_lasting() const;
   };
 
   void OnChange();
@@ -107,7 +107,7 @@ class EtcdClient final : public Etcd {
   // Returns an error for a status that is not OK, and for a header of another cluster.
   absl::Status Check(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
   absl::Status StatusOf(const grpc::Status& status, const etcdserverpb::ResponseHeader& header);
-  // Returns `done`, called after it was noted whether etcd has taken the write.
+  // Returns a callback that notes whether etcd has taken a write, then calls `done`.
   template <typename Result>
   Callback<Result> NotingWrite(Callback<Result> done);
 
@@ -120,7 +120,7 @@ class EtcdClient final : public Etcd {
   std::size_t watched_ = 0;          // next_ when the watch was begun.
   std::uint64_t cluster_id_ = 0;     // Of the first answer.
   Failures of_calls_;
-  // A member that takes no writes, such as one whose database is full, answers all else.
+  // An etcd whose database is full refuses writes, and answers most other calls.
   Failures of_writes_;
   // Calls in progress, which the destructor ends.
   const std::shared_ptr<CallSet> calls_;

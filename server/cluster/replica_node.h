@@ -14,7 +14,7 @@
 namespace softlookup::server {
 
 // The thread of a replica, with its clients of etcd and of the other replicas. Calls a function
-// when etcd has not answered for some seconds, and when it answers again.
+// when etcd has not answered or has taken no writes for some seconds, and when it does again.
 class ReplicaNode final : public ReplicaThread {
  public:
   // `on_trouble` is called on the thread, with what is wrong, or with "" once nothing is any more.

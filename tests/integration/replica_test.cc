@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -57,11 +56,15 @@ int StopUnready(pid_t server) {
 
 class ReplicaTest : public ::testing::Test {
  protected:
-  std::vector<std::string> Flags(const std::string& directory,
-                                 const std::string& group = "g") const {
-    return {"--data-dir", directory, "--cluster-etcd", etcd_.endpoints()[0],
+  static std::vector<std::string> Flags(const EtcdMembers& etcd, const std::string& directory,
+                                        const std::string& group = "g") {
+    return {"--data-dir", directory, "--cluster-etcd", etcd.endpoints()[0],
             "--cluster",  "c",       "--group",        group,
             "--node",     "n"};
+  }
+  std::vector<std::string> Flags(const std::string& directory,
+                                 const std::string& group = "g") const {
+    return Flags(etcd_, directory, group);
   }
   std::unique_ptr<ServerProcess> Start(const std::string& directory) const {
     return std::make_unique<ServerProcess>(Flags(directory));
@@ -220,14 +223,13 @@ TEST(ReplicaOverTlsTest, EtcdIsSpokenToOverTlsWithAClientCertificate) {
 TEST_F(ReplicaTest, AFullEtcdIsNamedAndWritesGoOnOnceThereIsRoom) {
   const EtcdMembers etcd(1, std::nullopt, "--quota-backend-bytes=1000000");
   const std::string log = parent_.path() + "/log";
-  std::vector<std::string> flags = Flags(directory_);
-  std::ranges::replace(flags, etcd_.endpoints()[0], etcd.endpoints()[0]);
+  std::vector<std::string> flags = Flags(etcd, directory_);
   flags.insert(flags.end(), {"--log-level", "info"});
   const ServerProcess server(flags, log);
   Create(server);
   const auto etcdctl = [&](const std::vector<std::string>& arguments,
                            const std::string& input = "") {
-    return RunEtcdctl(etcd.endpoints()[0], arguments, input);
+    return RunEtcdctl(etcd.endpoints()[0], arguments, /*seconds=*/60, input);
   };
   const std::string filler(100'000, 'x');
   EXPECT_TRUE(AwaitThat([&] {
@@ -249,19 +251,24 @@ TEST_F(ReplicaTest, AFullEtcdIsNamedAndWritesGoOnOnceThereIsRoom) {
   v1::LookupResponse answer;
   EXPECT_THAT(StubOf(server)->Lookup(&lookup_context, lookup, &answer), IsGrpcOk());
 
-  // The last write to etcd makes the newest revision.
+  // Nor can another group be founded.
+  const std::string other_log = parent_.path() + "/other-log";
+  const pid_t other = StartUnready(Flags(etcd, copy_, "other"), other_log);
+  AwaitLine(other, other_log, "etcd takes no writes");
+  EXPECT_EQ(StopUnready(other), 0);
+
   const std::string fields = etcdctl({"get", "filler", "--write-out=fields"}).out;
   const std::string name = "\"Revision\" : ";
   const std::size_t begin = fields.find(name) + name.size();
   const std::string revision = fields.substr(begin, fields.find('\n', begin) - begin);
-  ASSERT_EQ(etcdctl({"compact", revision}).exit_code, 0) << fields;
+  ASSERT_EQ(etcdctl({"compact", "--physical", revision}).exit_code, 0) << fields;
   ASSERT_EQ(etcdctl({"defrag"}).exit_code, 0);
   ASSERT_EQ(etcdctl({"alarm", "disarm"}).exit_code, 0);
   EXPECT_TRUE(AwaitThat([&] {
     CallContext again_context;
     return StubOf(server)->Append(&again_context, OneRow(), &response).ok();
   })) << Contents(log);
-  EXPECT_THAT(Contents(log), HasSubstr("etcd answers again"));
+  EXPECT_TRUE(AwaitThat([&] { return absl::StrContains(Contents(log), "etcd answers again"); }));
 }
 
 TEST_F(ReplicaTest, ATenantThatAnotherGroupHasIsServedAndToldButGetsNoMoreStores) {

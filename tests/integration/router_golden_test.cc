@@ -190,6 +190,7 @@ TEST_F(RouterGoldenTest, LookupsHoldOverAnyNumberOfRanges) {
       lookups.push_back(LookupOf(spread, store, query));
       whole.push_back(LookUp(*node_, lookups.back()));
     }
+    EXPECT_THAT(LookUp(*router_, lookups[0]), IsMessage(whole[0]));  // Not cut yet.
     for (const int ranges : NumbersOfRanges()) {
       SCOPED_TRACE(absl::StrCat(ranges, " ranges"));
       cluster_.Split(store, ranges);

@@ -9,10 +9,10 @@
 
 namespace softlookup::testing {
 
-// Runs etcdctl at the member of this endpoint of EtcdMembers, for at most 3 s. `input` is what it
-// reads.
+// Runs etcdctl at the member of this endpoint of EtcdMembers, for at most `seconds`. `input` is
+// what it reads.
 CommandResult RunEtcdctl(absl::string_view endpoint, const std::vector<std::string>& arguments,
-                         const std::string& input = "");
+                         int seconds, const std::string& input = "");
 
 }  // namespace softlookup::testing
 

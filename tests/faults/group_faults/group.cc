@@ -180,7 +180,8 @@ std::string Group::Logs() const {
 }
 
 std::optional<std::string> Group::AskEtcd(int member, const std::string& arguments) {
-  CommandResult result = RunEtcdctl(etcd_.endpoints()[member], absl::StrSplit(arguments, ' '));
+  CommandResult result =
+      RunEtcdctl(etcd_.endpoints()[member], absl::StrSplit(arguments, ' '), /*seconds=*/3);
   if (result.exit_code != 0) return std::nullopt;
   return std::move(result.out);
 }
