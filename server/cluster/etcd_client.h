@@ -56,8 +56,8 @@ class EtcdClient final : public Etcd {
   void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change);
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
-  // Says that etcd does not answer, if no call was answered for some seconds, or that it takes no
-  // writes, if it has refused all that it was asked for for some seconds, until just now; and why.
+  // Says that etcd does not answer, if no call was answered for some seconds. Says that it takes no
+  // writes, if it has refused each one for some seconds, and the last one just now. Both say why.
   // Empty otherwise.
   std::string trouble() const;
 

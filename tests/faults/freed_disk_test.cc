@@ -120,7 +120,8 @@ class FreedDiskTest : public ::testing::TestWithParam<Appends> {
   const std::string data_ = directory_.path() + "/data";
 };
 
-// A sanitizer takes five times as long for the large ones, and sees as much in the small ones.
+// A sanitizer takes five times as long for the large ones. It sees the tables of deleted stores in
+// deleted_store_test.
 INSTANTIATE_TEST_SUITE_P(Sizes, FreedDiskTest,
                          ::testing::ValuesIn(kSanitized ? std::vector<Appends>{kSmall}
                                                         : std::vector<Appends>{kSmall, kLarge}),
