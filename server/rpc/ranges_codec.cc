@@ -80,7 +80,7 @@ cluster::v1::AnswerShape EncodeShape(const AnswerShape& shape) {
   message.set_weights(static_cast<std::uint32_t>(shape.weights));
   message.set_top_weights(static_cast<std::uint32_t>(shape.top_weights));
   message.set_selected_max(shape.selected_max);
-  message.set_error_max(shape.error_max);
+  if (shape.error_max != kErrorBoundDefault) message.set_error_max(shape.error_max);
   if (shape.memory) {
     message.mutable_memory()->set_position(shape.memory->position);
     message.mutable_memory()->set_multiplicity(shape.memory->multiplicity);
@@ -89,12 +89,13 @@ cluster::v1::AnswerShape EncodeShape(const AnswerShape& shape) {
 }
 
 absl::StatusOr<AnswerShape> DecodeShape(const cluster::v1::AnswerShape& message) {
-  AnswerShape shape{.query_count = message.query_count(),
-                    .num_heads = message.num_heads(),
-                    .value_dim = message.value_dim(),
-                    .selected_max = message.selected_max(),
-                    .top_weights = message.top_weights(),
-                    .error_max = message.error_max()};
+  AnswerShape shape{
+      .query_count = message.query_count(),
+      .num_heads = message.num_heads(),
+      .value_dim = message.value_dim(),
+      .selected_max = message.selected_max(),
+      .top_weights = message.top_weights(),
+      .error_max = message.has_error_max() ? message.error_max() : kErrorBoundDefault};
   if (shape.num_heads < 1 || shape.value_dim < 1 || shape.value_dim > kDimMax ||
       shape.value_dim % shape.num_heads != 0) {
     return Invalid("shape.value_dim",
@@ -228,7 +229,7 @@ cluster::v1::PartialAnswer EncodeAnswer(const AnswerShape& shape, const PartialA
   if (answer.state.counted_rows > 0) {
     const PartialState& state = answer.state;
     message.set_counted_rows(state.counted_rows);
-    message.set_summed_rows(state.summed_rows);
+    message.set_skipped_rows(state.counted_rows - state.summed_rows);
     message.set_max_logit(state.max_logit);
     message.set_max_position(state.max_position);
     message.set_weight(state.weight);
@@ -249,9 +250,6 @@ cluster::v1::PartialAnswer EncodeAnswer(const AnswerShape& shape, const PartialA
 // Checks a state of at least one row.
 absl::Status CheckState(const AnswerShape& shape, const PartialAnswer& answer) {
   const PartialState& state = answer.state;
-  if (state.summed_rows > state.counted_rows) {
-    return Invalid("summed_rows", "more rows than count");
-  }
   if (!IsNumber(state.max_logit) || !IsNumber(state.weight) || !IsNumber(state.weighted) ||
       !(IsNumber(state.left_out) && state.left_out >= 0) ||
       !(answer.arithmetic_error >= 0 && answer.arithmetic_error <= 1)) {
@@ -267,13 +265,16 @@ absl::Status CheckState(const AnswerShape& shape, const PartialAnswer& answer) {
 absl::StatusOr<PartialAnswer> DecodeAnswer(const AnswerShape& shape,
                                            const cluster::v1::PartialAnswer& message) {
   PartialAnswer answer;
+  if (message.skipped_rows() > message.counted_rows()) {
+    return Invalid("skipped_rows", "more rows than count");
+  }
   if (message.counted_rows() > 0) {
     answer.state = {.max_logit = message.max_logit(),
                     .weight = message.weight(),
                     .weighted = message.weighted(),
                     .counted_rows = message.counted_rows(),
                     .max_position = message.max_position(),
-                    .summed_rows = message.summed_rows(),
+                    .summed_rows = message.counted_rows() - message.skipped_rows(),
                     .left_out = message.left_out()};
     answer.arithmetic_error = message.arithmetic_error();
     SOFTLOOKUP_RETURN_IF_ERROR(CheckState(shape, answer));
@@ -312,7 +313,7 @@ cluster::v1::PartialLookup EncodePartialLookup(const PartialLookup& lookup) {
   cluster::v1::PartialLookup message;
   *message.mutable_shape() = EncodeShape(lookup.shape);
   message.set_attended_begin(lookup.attended.begin);
-  message.set_attended_end(lookup.attended.end);
+  if (lookup.attended.end != lookup.row_count) message.set_attended_end(lookup.attended.end);
   message.set_incarnation(lookup.incarnation);
   message.set_revision(lookup.revision);
   message.set_row_count(lookup.row_count);
@@ -325,12 +326,13 @@ cluster::v1::PartialLookup EncodePartialLookup(const PartialLookup& lookup) {
 }
 
 absl::StatusOr<PartialLookup> DecodePartialLookup(const cluster::v1::PartialLookup& message) {
-  PartialLookup lookup{
-      .attended = {.begin = message.attended_begin(), .end = message.attended_end()},
-      .incarnation = message.incarnation(),
-      .revision = message.revision(),
-      .row_count = message.row_count(),
-      .range = DecodeRange(message)};
+  PartialLookup lookup{.attended = {.begin = message.attended_begin(),
+                                    .end = message.has_attended_end() ? message.attended_end()
+                                                                      : message.row_count()},
+                       .incarnation = message.incarnation(),
+                       .revision = message.revision(),
+                       .row_count = message.row_count(),
+                       .range = DecodeRange(message)};
   SOFTLOOKUP_ASSIGN_OR_RETURN(lookup.shape, DecodeShape(message.shape()));
   if (message.answers_size() != lookup.shape.head_query_count()) {
     return Invalid("answers",

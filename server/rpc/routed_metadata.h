@@ -16,17 +16,18 @@ namespace softlookup::server {
 // the metadata of a router's call may be read by the functions below.
 enum class CallOrigin { kClient, kRouter };
 
+// gRPC sends these keys as they are with each call, so they are short.
+
 // The name of the identity that the router has identified. Absent if the router has no auth rules.
-inline constexpr char kRoutedIdentityKey[] = "softlookup-identity";
+inline constexpr char kRoutedIdentityKey[] = "identity";
 // The address of the client as the router sees it, in gRPC's notation.
-inline constexpr char kRoutedClientKey[] = "softlookup-client";
+inline constexpr char kRoutedClientKey[] = "client";
 // The longest time that a lookup may wait for its revision, in whole milliseconds. If the router
 // does not tell it, that is kPartRevisionWait for a part of a lookup, and infinite for a whole one.
-inline constexpr char kRoutedRevisionWaitKey[] = "softlookup-revision-wait-ms";
+inline constexpr char kRoutedRevisionWaitKey[] = "revision-wait-ms";
 inline constexpr absl::Duration kPartRevisionWait = absl::Milliseconds(250);
-
 // There if the router can ask the ranges of a store for their parts of a lookup.
-inline constexpr char kRoutedRangesKey[] = "softlookup-ranges";
+inline constexpr char kRoutedRangesKey[] = "ranges";
 
 inline constexpr std::size_t kRoutedClientBytesMax = 100;
 

@@ -92,7 +92,7 @@ class Caller {
   const std::shared_ptr<grpc::Channel> channel_;
 };
 
-Metadata As(const std::string& identity) { return {{"softlookup-identity", identity}}; }
+Metadata As(const std::string& identity) { return {{"identity", identity}}; }
 
 class RoutedCallsTest : public ::testing::Test {
  protected:
@@ -203,12 +203,11 @@ TEST_F(RoutedCallsTest, TheRightsOfTheNamedIdentityApply) {
 
   // A token says nothing here. The router has looked at it.
   const std::pair<std::string, std::string> authorization("authorization", "Bearer " + token);
-  EXPECT_THAT(router.CreateStore("t", {authorization, {"softlookup-identity", "reader"}}),
+  EXPECT_THAT(router.CreateStore("t", {authorization, {"identity", "reader"}}),
               IsGrpcError(StatusCode::PERMISSION_DENIED, "\"reader\" may not call"));
   for (const Metadata& metadata :
        {Metadata{}, Metadata{authorization}, As("nobody"), As(""),
-        Metadata{{"softlookup-identity", "reader"}, {"softlookup-identity", "reader"}},
-        As(std::string(4000, 'x'))}) {
+        Metadata{{"identity", "reader"}, {"identity", "reader"}}, As(std::string(4000, 'x'))}) {
     EXPECT_THAT(router.ListStores(metadata),
                 IsGrpcError(StatusCode::UNAUTHENTICATED, "the same --auth file"));
   }
@@ -223,10 +222,9 @@ TEST_F(RoutedCallsTest, TheMetadataOfRoutersMeansNothingOnThePortOfClients) {
   EXPECT_THAT(client.ListStores(As("manager")),
               IsGrpcError(StatusCode::UNAUTHENTICATED, "asks for a token"));
   const std::pair<std::string, std::string> authorization("authorization", "Bearer " + token);
-  EXPECT_THAT(client.ListStores({authorization, {"softlookup-identity", "nobody"}}), IsGrpcOk());
-  EXPECT_THAT(client.CreateStore("s", {authorization,
-                                       {"softlookup-identity", "manager"},
-                                       {"softlookup-client", "ipv4:1.2.3.4:5"}}),
+  EXPECT_THAT(client.ListStores({authorization, {"identity", "nobody"}}), IsGrpcOk());
+  EXPECT_THAT(client.CreateStore(
+                  "s", {authorization, {"identity", "manager"}, {"client", "ipv4:1.2.3.4:5"}}),
               IsGrpcError(StatusCode::PERMISSION_DENIED, "\"reader\" may not call"));
   EXPECT_EQ(server_->Stop(SIGTERM), 0);
   EXPECT_THAT(Contents(Path("audit")), HasSubstr("\"peer\":\"ipv4:127.0.0.1:"));
@@ -242,7 +240,7 @@ TEST_F(RoutedCallsTest, ChangedRulesReachStreamsOfRouters) {
   const Caller router = Router();
   ASSERT_THAT(router.CreateStore("s", As("manager")), IsGrpcOk());
   CallContext context;
-  context.AddMetadata("softlookup-identity", "reader");
+  context.AddMetadata("identity", "reader");
   const auto stream = router.Stub()->StreamLookup(&context);
   v1::LookupResponse found;
   ASSERT_TRUE(stream->Write(Caller::LookupOf(0)));
@@ -302,9 +300,7 @@ TEST_F(RoutedCallsTest, TheFirstPartOfALookupIsCharged) {
 TEST_F(RoutedCallsTest, TheAuditLogHasTheAddressThatTheRouterTells) {
   Start({"--audit-log", Path("audit")});
   const Caller router = Router();
-  const auto client = [](const std::string& address) {
-    return Metadata{{"softlookup-client", address}};
-  };
+  const auto client = [](const std::string& address) { return Metadata{{"client", address}}; };
   const std::string longest = "unix:" + std::string(95, 'x');
   EXPECT_THAT(router.CreateStore("a", client("ipv4:1.2.3.4:5")), IsGrpcOk());
   EXPECT_THAT(router.CreateStore("b", client(longest)), IsGrpcOk());
@@ -312,9 +308,7 @@ TEST_F(RoutedCallsTest, TheAuditLogHasTheAddressThatTheRouterTells) {
   EXPECT_THAT(router.CreateStore("c", client(longest + "x")), IsGrpcOk());
   EXPECT_THAT(router.CreateStore("d", client("a b")), IsGrpcOk());
   EXPECT_THAT(router.CreateStore("e", client("")), IsGrpcOk());
-  EXPECT_THAT(router.CreateStore(
-                  "f", {{"softlookup-client", "ipv4:1.1.1.1:1"}, {"softlookup-client", "x"}}),
-              IsGrpcOk());
+  EXPECT_THAT(router.CreateStore("f", {{"client", "ipv4:1.1.1.1:1"}, {"client", "x"}}), IsGrpcOk());
   EXPECT_EQ(server_->Stop(SIGTERM), 0);
   const std::string audit = Contents(Path("audit"));
   const auto expect_peer = [&](const std::string& store, const std::string& peer) {
@@ -339,7 +333,7 @@ TEST_F(RoutedCallsTest, ARouterMayShortenTheWaitForARevision) {
     EXPECT_EQ(MetadataOf(ended, "field"), "min_revision");
   };
   const auto wait_for = [](const std::string& text) {
-    return Metadata{{"softlookup-revision-wait-ms", text}};
+    return Metadata{{"revision-wait-ms", text}};
   };
   expect_wait(router.Lookup(100, wait_for("3")), "3ms");
   expect_wait(router.Lookup(100, wait_for("0")), "0");
@@ -351,7 +345,7 @@ TEST_F(RoutedCallsTest, ARouterMayShortenTheWaitForARevision) {
   expect_wait(ClientOf().Lookup(100, wait_for("3")), "100ms");
 
   CallContext context;
-  context.AddMetadata("softlookup-revision-wait-ms", "3");
+  context.AddMetadata("revision-wait-ms", "3");
   const auto stream = router.Stub()->StreamLookup(&context);
   v1::LookupResponse response;
   ASSERT_TRUE(stream->Write(Caller::LookupOf(100)));
@@ -369,7 +363,7 @@ TEST_F(RoutedCallsTest, APartWaitsLessForItsRevisionUnlessTheRouterTellsOtherwis
   for (const bool begins : {true, false}) {
     EXPECT_THAT(router.AnswerPart(begins, 100),
                 IsGrpcError(StatusCode::DEADLINE_EXCEEDED, "wait for 250ms at most"));
-    EXPECT_THAT(router.AnswerPart(begins, 100, {{"softlookup-revision-wait-ms", "3600000"}}),
+    EXPECT_THAT(router.AnswerPart(begins, 100, {{"revision-wait-ms", "3600000"}}),
                 IsGrpcError(StatusCode::DEADLINE_EXCEEDED, "wait for 500ms at most"));
   }
 }

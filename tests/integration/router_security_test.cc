@@ -145,8 +145,8 @@ TEST_F(RouterSecurityTest, AClientsOwnMetadataGainNothing) {
       for (const int times : {1, 2}) {
         CallContext context;
         if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
-        for (int i = 0; i < times; ++i) context.AddMetadata("softlookup-identity", "root");
-        context.AddMetadata("softlookup-client", "ipv4:127.0.0.1:1");
+        for (int i = 0; i < times; ++i) context.AddMetadata("identity", "root");
+        context.AddMetadata("client", "ipv4:127.0.0.1:1");
         v1::LookupResponse response;
         EXPECT_EQ(ReasonOf(stub->Lookup(&context, OneLookup("other/s"), &response)),
                   token.empty() ? "UNAUTHENTICATED" : "PERMISSION_DENIED");

@@ -303,8 +303,7 @@ TEST_F(RouterTest, StrangeMetadataDoNoHarm) {
        {std::string("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
         std::string("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what"),
         std::string("x"), std::string(500, 'x'), std::string("a b")}) {
-    for (const char* key : {"traceparent", "softlookup-identity", "softlookup-client",
-                            "softlookup-revision-wait-ms"}) {
+    for (const char* key : {"traceparent", "identity", "client", "revision-wait-ms"}) {
       CallContext context;
       context.AddMetadata(key, value);
       context.AddMetadata(key, value);
