@@ -26,18 +26,26 @@ constexpr absl::string_view kTooFarBehind =
 
 }  // namespace
 
-void Follower::Poll(Applies applies, absl::AnyInvocable<void(const GroupView&)> on_view) {
+std::uint64_t Follower::SlotsToRead() const {
+  if (!view_.commit_point.has_value()) return std::min(kSlotsPerPoll, keys_.slots());
+  const std::uint64_t applied = store_.applied().sequence;
+  const std::uint64_t last = std::max(view_.commit_point->sequence, applied);
+  return std::min({std::max(last - applied, kSlotsOfNext), kSlotsPerPoll, keys_.slots()});
+}
+
+void Follower::Poll(Applies applies, Reads reads,
+                    absl::AnyInvocable<void(const GroupView&)> on_view) {
   if (on_view_ != nullptr || has_gap()) return;
   on_view_ = std::move(on_view);
   const std::uint64_t first = store_.applied().sequence + 1;
-  EtcdTxn txn{.reads = {keys_.config(), keys_.primary(), keys_.commit_point()}};
+  EtcdTxn txn{.reads = {keys_.config(), keys_.primary(), keys_.commit_point()},
+              .from_one_member = reads == Reads::kFromOneMember};
   for (const std::string& node : replicas_) {
     txn.reads.push_back(keys_.applied(node));
     txn.reads.push_back(keys_.node(node));
   }
-  for (std::uint64_t i = 0; i < std::min(kSlotsPerPoll, keys_.slots()); ++i) {
-    txn.reads.push_back(keys_.slot(first + i));
-  }
+  const std::uint64_t slots = SlotsToRead();
+  for (std::uint64_t i = 0; i < slots; ++i) txn.reads.push_back(keys_.slot(first + i));
   etcd_.Run(std::move(txn), [this, poll = poll_, applies, nodes = replicas_,
                              first](absl::StatusOr<EtcdTxnResult> result) {
     if (poll == poll_) OnRead(applies, nodes, first, std::move(result));

@@ -58,7 +58,8 @@ void Proposer::Tick(const std::map<std::string, std::uint64_t>& applied) {
   NameIfReady();
   naming_.Tick();
   if (entry_.sequence > 0 && clock_.Now() >= queue_.front().begin + give_up_after_) {
-    End(naming_.is_running() ? "etcd does not answer" : "too few replicas answer");
+    End(naming_.is_running() ? "etcd does not answer, or takes no writes"
+                             : "too few replicas answer");
   }
 }
 
@@ -72,6 +73,7 @@ void Proposer::StageNext() {
       .bytes = std::move(queue_.front().bytes)};
   holders_.clear();
   queue_.front().begin = clock_.Now();
+  SendToPeers();  // They sync the entry while this replica does.
   if (absl::Status own = store_.Stage(entry_); !own.ok()) {
     if (term_.config.replicas.size() > 1) return End(own.message());  // Another one can lead.
     entry_ = {};
@@ -81,14 +83,13 @@ void Proposer::StageNext() {
     return StageNext();
   }
   holders_.push_back(node_);
-  SendToPeers();
   NameIfReady();
 }
 
 void Proposer::SendToPeers() {
   next_send_ = clock_.Now() + kResendInterval;
   for (const std::string& node : term_.config.replicas) {
-    if (Holds(node)) continue;
+    if (node == node_ || Holds(node)) continue;
     peers_.Stage(
         node, entry_,
         [this, node, epoch = entry_.epoch, sequence = entry_.sequence](const absl::Status& status) {

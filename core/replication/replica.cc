@@ -48,10 +48,20 @@ void Replica::Wake() {
 }
 
 void Replica::PollIfDue() {
-  if (clock_.Now() < next_poll_ || follower_.is_polling()) return;
-  next_poll_ = clock_.Now() + options_.poll_interval;
+  const absl::Time now = clock_.Now();
+  if (now < next_poll_ || follower_.is_polling()) return;
+  next_poll_ = now + options_.poll_interval;
   applied_before_poll_ = store_.applied().sequence;
-  follower_.Poll(proposer_.is_leading() ? Follower::Applies::kNo : Follower::Applies::kYes,
+  const auto applies = proposer_.is_leading() ? Follower::Applies::kNo : Follower::Applies::kYes;
+  if (now < next_newest_) {
+    return follower_.Poll(applies, Follower::Reads::kFromOneMember, [this](const GroupView& view) {
+      // Whatever has woken this replica, the member does not have it yet.
+      if (view == view_) next_poll_ = next_newest_ = absl::InfinitePast();
+      OnView(view);
+    });
+  }
+  next_newest_ = next_poll_;
+  follower_.Poll(applies, Follower::Reads::kNewest,
                  [this](const GroupView& view) { OnView(view); });
 }
 

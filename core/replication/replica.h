@@ -145,6 +145,8 @@ class Replica {
   Membership membership_;
 
   absl::Time next_poll_ = absl::InfinitePast();
+  // When a poll reads the newest that etcd has. Polls before may read what one member has.
+  absl::Time next_newest_ = absl::InfinitePast();
   std::uint64_t applied_before_poll_ = 0;        // As the poll in progress, or the last one, began.
   absl::Time next_told_ = absl::InfinitePast();  // When TellApplied() is due.
   std::uint64_t told_ = 0;                       // The applied entry that etcd was told last.

@@ -46,9 +46,10 @@ bool IsRefusal(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
 }
 
-pb::RequestOp Read(const std::string& key) {
+pb::RequestOp Read(const std::string& key, bool from_one_member) {
   pb::RequestOp op;
   op.mutable_request_range()->set_key(key);
+  op.mutable_request_range()->set_serializable(from_one_member);
   return op;
 }
 
@@ -73,8 +74,8 @@ pb::TxnRequest RequestOf(const EtcdTxn& txn) {
     added.set_lease(put.lease);
   }
   for (const std::string& key : txn.reads) {
-    *request.add_success() = Read(key);
-    *request.add_failure() = Read(key);
+    *request.add_success() = Read(key, txn.from_one_member);
+    if (!txn.compares.empty()) *request.add_failure() = Read(key, txn.from_one_member);
   }
   return request;
 }

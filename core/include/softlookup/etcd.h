@@ -31,6 +31,10 @@ struct EtcdTxn {
   std::vector<EtcdCompare> compares;
   std::vector<EtcdPut> puts;
   std::vector<std::string> reads;
+  // Reads what the member that is asked has, which then asks no other member. What it has may be
+  // older than what it has told a watch, and stays old for as long as it stands still. Only for a
+  // transaction without compares and puts.
+  bool from_one_member = false;
 };
 
 struct EtcdTxnResult {

@@ -10,25 +10,30 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/error.h"
 #include "tests/core/replication/event_loop.h"
 #include "tests/core/replication/node_name.h"
 #include "tests/core/replication/simulated_etcd.h"
 #include "tests/core/replication/simulated_network.h"
 #include "tests/core/replication/simulated_process.h"
 #include "tests/core/replication/simulated_store.h"
+#include "tests/testing/status_matchers.h"
 
 namespace softlookup {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::NodeName;
+using testing::StatusIs;
 
-// Keeps the answers of elections, until the test lets them through.
-class HeldElections final : public Etcd {
+// Keeps the answers of elections, until the test lets them through, and counts polls.
+class WatchedEtcd final : public Etcd {
  public:
-  HeldElections(Etcd& etcd, std::string primary_key)
+  WatchedEtcd(Etcd& etcd, std::string primary_key)
       : etcd_(etcd), primary_key_(std::move(primary_key)) {}
 
   void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override {
+    if (txn.puts.empty()) return Poll(std::move(txn), std::move(done));
     if (!holds || txn.puts.empty() || txn.puts[0].key != primary_key_) {
       return etcd_.Run(std::move(txn), std::move(done));
     }
@@ -54,10 +59,24 @@ class HeldElections final : public Etcd {
   bool holds = false;
   std::int64_t lease = 0;  // Of the last election that was held.
   std::vector<absl::AnyInvocable<void()>> held;
+  std::vector<std::string> polls;  // What each has read.
+  // Whether each member says what the last poll has found, until all have to agree.
+  bool member_is_old = false;
 
  private:
+  void Poll(EtcdTxn txn, Callback<EtcdTxnResult> done) {
+    polls.push_back(txn.from_one_member ? "member" : "newest");
+    const bool is_old = txn.from_one_member && member_is_old;
+    etcd_.Run(std::move(txn),
+              [this, is_old, done = std::move(done)](absl::StatusOr<EtcdTxnResult> result) mutable {
+                if (!is_old && result.ok()) found_ = *result;
+                done(is_old ? found_ : std::move(result));
+              });
+  }
+
   Etcd& etcd_;
   const std::string primary_key_;
+  EtcdTxnResult found_;  // By the last poll.
 };
 
 // Three nodes, each of which commits alone.
@@ -75,7 +94,7 @@ class ReplicaTest : public ::testing::Test {
 
     testing::SimulatedProcess process;
     testing::SimulatedEtcdClient client;
-    HeldElections etcd;
+    WatchedEtcd etcd;
     testing::SimulatedPeers peers;
     testing::SimulatedStore store;
     Replica replica;
@@ -160,6 +179,42 @@ TEST_F(ReplicaTest, ANodeThatHasLeftKeepsWhatItHasNotSynced) {
   });
   Poll(c);
   EXPECT_TRUE(c.store.Keeps(1, applied.digest));
+}
+
+// Each entry wakes all replicas, and what all members of etcd have to agree on takes them long.
+TEST_F(ReplicaTest, AReplicaThatIsWokenAsksOneMemberOfEtcdUnlessThatKnowsNothingNew) {
+  Node& b = *nodes_[1];
+  Poll(b);
+  EXPECT_THAT(b.etcd.polls, ElementsAre("newest"));
+  SetReplicas({"b", "c", "a"});
+  Poll(b);
+  EXPECT_THAT(b.etcd.polls, ElementsAre("newest", "member"));
+  EXPECT_EQ(b.replica.view().config->version, 2u);
+  b.etcd.member_is_old = true;
+  SetReplicas({"c", "a", "b"});
+  Poll(b);
+  EXPECT_THAT(b.etcd.polls, ElementsAre("newest", "member", "member", "newest"));
+  EXPECT_EQ(b.replica.view().config->version, 3u);
+}
+
+// The others sync an entry while the primary does, so they may have what its disk refuses.
+TEST_F(ReplicaTest, AnEntryThatThePrimarysDiskRefusesIsNotMadeThoughOthersHaveIt) {
+  Node &a = *nodes_[0], &b = *nodes_[1];
+  Await({0}, [&] { return a.replica.is_primary(); });
+  const std::uint64_t epoch = a.replica.epoch();
+  a.store.refused = 1;
+  absl::Status outcome;
+  a.replica.Propose("x", [&](const absl::Status& status) { outcome = status; });
+  EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kUnavailable, "the disk refuses"));
+  EXPECT_FALSE(HasUnknownOutcome(outcome));
+  EXPECT_FALSE(a.replica.is_primary());
+  Await({}, [&] { return b.store.Staged(1, epoch).has_value(); });
+  a.store.refused = 0;
+  Await({1}, [&] { return b.replica.is_primary(); });
+  b.replica.Propose("y", [](const absl::Status&) {});
+  Await({0, 1}, [&] { return a.store.applied().sequence == 1; });
+  EXPECT_EQ(a.store.applied(), b.store.applied());
+  EXPECT_EQ(a.store.Find(1, a.store.applied().digest)->bytes, "y");
 }
 
 }  // namespace

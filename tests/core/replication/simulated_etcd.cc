@@ -16,7 +16,9 @@ absl::Status NoAnswer() { return absl::UnavailableError("etcd does not answer");
 
 absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
   EndOldLeases();
-  if (txn.puts.empty()) return Read(txn, ShownState());
+  if (txn.puts.empty()) {
+    return Read(txn, ShownState(txn.from_one_member ? faults.old_member : faults.old_read));
+  }
   const bool succeeded = std::ranges::all_of(txn.compares, [&](const EtcdCompare& compare) {
     return ValueIn(state_, compare.key) == compare.value;
   });
@@ -35,9 +37,9 @@ absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
   return result;
 }
 
-std::int64_t SimulatedEtcd::ShownState() {
+std::int64_t SimulatedEtcd::ShownState(double old) {
   const std::int64_t old_states = std::min(state_, kOldStates);
-  const bool is_old = old_states > 0 && loop_.Happens(faults.old_read);
+  const bool is_old = old_states > 0 && loop_.Happens(old);
   return is_old ? state_ - old_states + loop_.Below(old_states) : state_;
 }
 
@@ -150,7 +152,7 @@ void SimulatedEtcdClient::List(std::string begin, std::string end,
       [etcd = &etcd_, begin = std::move(begin),
        end = std::move(end)]() -> absl::StatusOr<std::vector<EtcdKeyValue>> {
         etcd->EndOldLeases();
-        const std::int64_t state = etcd->ShownState();
+        const std::int64_t state = etcd->ShownState(etcd->faults.old_read);
         std::vector<EtcdKeyValue> listed;
         const auto& keys = etcd->keys_;
         for (auto key = keys.lower_bound(begin); key != keys.end() && key->first < end; ++key) {

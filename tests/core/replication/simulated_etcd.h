@@ -21,6 +21,7 @@ struct EtcdFaults {
   double late = 0;             // The caller gets an error, and then it is done.
   double slow = 0;             // It is done late, or the answer takes long, but comes in time.
   double old_read = 0;         // A call that only reads shows what was true before.
+  double old_member = 0;       // The same of one that one member may answer.
   double early_lease_end = 0;  // Of each keep-alive: the lease ends though it was kept alive.
   double dead_kept_alive = 0;  // A lease that has ended is called alive.
   double late_lease_end = 0;   // A lease lives for three times its TTL.
@@ -52,8 +53,9 @@ class SimulatedEtcd {
 
   // Makes a transaction. An error if it names a lease that has ended.
   absl::StatusOr<EtcdTxnResult> Make(const EtcdTxn& txn);
-  // Returns the state that a call which only reads is shown: this one, or an older one.
-  std::int64_t ShownState();
+  // Returns the state that a call which only reads is shown: this one, or with the probability
+  // `old` an older one.
+  std::int64_t ShownState(double old);
   const std::optional<std::string>& ValueIn(std::int64_t state, const std::string& key) const;
   static const std::optional<std::string>& ValueIn(std::int64_t state,
                                                    const std::vector<Version>& versions);

@@ -24,7 +24,11 @@ class SimulatedStore final : public EntryStore {
 
   SimulatedStore(EventLoop& loop, OnApply on_apply) : loop_(loop), on_apply_(std::move(on_apply)) {}
 
+  // How likely the disk is to refuse an entry.
+  double refused = 0;
+
   absl::Status Stage(const Entry& entry) override {
+    if (refused > 0 && loop_.Happens(refused)) return absl::UnavailableError("the disk refuses");
     staged_[{entry.sequence, entry.epoch}] = entry;
     return absl::OkStatus();
   }

@@ -109,6 +109,7 @@ World::World(std::uint64_t seed)
                   .late = 0.05,
                   .slow = course_.slow_calls,
                   .old_read = 0.1,
+                  .old_member = 0.2,
                   .early_lease_end = 0.03,
                   .dead_kept_alive = 0.3,
                   .late_lease_end = 0.2};
@@ -117,6 +118,7 @@ World::World(std::uint64_t seed)
   for (int node = 0; node < kNodes; ++node) {
     stores_[node] = std::make_unique<SimulatedStore>(
         loop_, [this, node](const Entry& entry) { OnApply(node, entry); });
+    stores_[node]->refused = 0.02;
   }
 }
 
@@ -380,6 +382,7 @@ void World::Heal() {
   etcd_.is_away = false;
   network_.cut_nodes.clear();
   network_.is_disturbed = false;
+  for (const auto& store : stores_) store->refused = 0;
   for (int node = 0; node < kNodes; ++node) {
     if (processes_[node].replica == nullptr) Start(node);
   }

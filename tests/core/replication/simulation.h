@@ -36,8 +36,8 @@ std::ostream& operator<<(std::ostream& out, const HistoryReport& report);
 // minute or some of simulated time on this thread, and checks the invariants of
 // docs/decisions/0026. Messages are lost, doubled, late and reordered; etcd loses answers after it
 // has made a transaction, makes transactions late, is slow in some histories, ends leases early and
-// late, and gives old reads; replicas crash, lose what was not synced, stand still, and are cut
-// off. The same seed gives the same history.
+// late, and gives old reads; disks refuse entries; replicas crash, lose what was not synced, stand
+// still, and are cut off. The same seed gives the same history.
 HistoryReport RunHistory(std::uint64_t seed);
 
 }  // namespace softlookup::testing

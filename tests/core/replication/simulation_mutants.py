@@ -42,6 +42,8 @@ MUTANTS = [
            "if (!is_named && result.values[0].has_value()) {", "if (false) {"),
     Mutant("an entry is named with too few copies", CORE / "proposer.cc",
            "holders_.size() < term_.config.copies", "holders_.empty()"),
+    Mutant("a primary counts a copy that its own disk has refused", CORE / "proposer.cc",
+           "absl::Status own = store_.Stage(entry_); !own.ok()", "absl::Status own = store_.Stage(entry_); false"),
     Mutant("an answer about an entry of an earlier term counts as a copy", CORE / "proposer.cc",
            "epoch != entry_.epoch || sequence != entry_.sequence", "sequence != entry_.sequence"),
     Mutant("a copy counts of a node that has left the group", CORE / "proposer.cc",

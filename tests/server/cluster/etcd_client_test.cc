@@ -1,6 +1,7 @@
 #include "server/cluster/etcd_client.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -9,7 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/cluster/etcd/etcd.grpc.pb.h"
 #include "tests/server/cluster/waiting_client.h"
 #include "tests/testing/etcd_members.h"
 #include "tests/testing/passing_time.h"
@@ -17,6 +21,8 @@
 
 namespace softlookup::server {
 namespace {
+
+namespace pb = etcdserverpb;
 
 using ::testing::ElementsAre;
 using testing::EtcdMembers;
@@ -49,6 +55,59 @@ TEST(EtcdClientTest, ATransactionPutsAllOrNothingAndReadsInEitherCase) {
   EXPECT_TRUE(client.RunUntilAnswered({.compares = {{"a", "1"}}, .puts = {{"a", "3"}}, .reads = {}})
                   .succeeded);
   EXPECT_EQ(client.Value("a"), "3");
+}
+
+// A member that keeps the last transaction that it was asked for.
+class KeepingMember final : public pb::KV::Service {
+ public:
+  KeepingMember() {
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    endpoint_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~KeepingMember() override { server_->Shutdown(); }
+
+  const std::string& endpoint() const { return endpoint_; }
+
+  pb::TxnRequest last;
+
+ private:
+  grpc::Status Txn(grpc::ServerContext*, const pb::TxnRequest* request,
+                   pb::TxnResponse* response) override {
+    last = *request;
+    response->mutable_header()->set_cluster_id(1);
+    response->set_succeeded(true);
+    for (int i = 0; i < request->success_size(); ++i) {
+      response->add_responses()->mutable_response_range();
+    }
+    return grpc::Status::OK;
+  }
+
+  std::unique_ptr<grpc::Server> server_;
+  std::string endpoint_;
+};
+
+// etcd answers alone only a transaction all of whose reads say so.
+TEST(EtcdClientTest, OneMemberIsAskedForWhatNeedNotBeTheNewest) {
+  const EtcdMembers members(1);
+  WaitingClient real({members.endpoints()});
+  real.RunUntilAnswered(PutTxn("a", "1"));
+  KeepingMember member;
+  WaitingClient client({member.endpoint()}, /*call_timeout=*/absl::Minutes(1));
+  for (const bool from_one_member : {true, false}) {
+    const EtcdTxn txn{
+        .compares = {}, .puts = {}, .reads = {"a", "b"}, .from_one_member = from_one_member};
+    EXPECT_THAT(real.RunUntilAnswered(txn).values, ElementsAre("1", std::nullopt));
+    ASSERT_THAT(client.Run(txn), IsOk());
+    ASSERT_EQ(member.last.success_size(), 2);
+    EXPECT_EQ(member.last.failure_size(), 0);
+    for (const pb::RequestOp& op : member.last.success()) {
+      EXPECT_EQ(op.request_range().serializable(), from_one_member);
+    }
+  }
 }
 
 TEST(EtcdClientTest, AKeyGoesAwayWithItsLease) {
