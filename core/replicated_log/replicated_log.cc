@@ -116,8 +116,8 @@ void ReplicatedLog::Join() {
                    [this] { return NewNonce(); });
   claims_.emplace(TenantKeys(options_.name.cluster), options_.name.group, thread_.etcd(),
                   Clock::Steady());
-  thread_.Watch(keys_.watched_begin(), keys_.watched_end(), [this] {
-    if (failure().ok()) replica_->Wake();
+  thread_.Watch(keys_.watched_begin(), keys_.watched_end(), [this](std::int64_t revision) {
+    if (failure().ok()) replica_->Wake(revision);
   });
 }
 

@@ -26,11 +26,13 @@ constexpr absl::string_view kTooFarBehind =
 
 }  // namespace
 
-std::uint64_t Follower::SlotsToRead() const {
-  if (!view_.commit_point.has_value()) return std::min(kSlotsPerPoll, keys_.slots());
+std::uint64_t Follower::SlotsToRead(Applies applies) const {
+  if (applies == Applies::kNo) return 0;
+  const std::uint64_t most = std::min(kSlotsPerPoll, keys_.slots());
+  if (!view_.commit_point.has_value()) return most;
   const std::uint64_t applied = store_.applied().sequence;
   const std::uint64_t last = std::max(view_.commit_point->sequence, applied);
-  return std::min({std::max(last - applied, kSlotsOfNext), kSlotsPerPoll, keys_.slots()});
+  return std::min(last - applied + kNewSlots, most);
 }
 
 void Follower::Poll(Applies applies, Reads reads,
@@ -44,7 +46,7 @@ void Follower::Poll(Applies applies, Reads reads,
     txn.reads.push_back(keys_.applied(node));
     txn.reads.push_back(keys_.node(node));
   }
-  const std::uint64_t slots = SlotsToRead();
+  const std::uint64_t slots = SlotsToRead(applies);
   for (std::uint64_t i = 0; i < slots; ++i) txn.reads.push_back(keys_.slot(first + i));
   etcd_.Run(std::move(txn), [this, poll = poll_, applies, nodes = replicas_,
                              first](absl::StatusOr<EtcdTxnResult> result) {
@@ -59,7 +61,7 @@ void Follower::OnRead(Applies applies, const std::vector<std::string>& nodes, st
     return;
   }
   auto value = result->values.begin();
-  view_ = {};
+  view_ = {.revision = result->revision};
   view_.config_text = value->value_or("");
   absl::Status status = ParseInto(*value++, ParseGroupConfig, view_.config);
   status.Update(ParseInto(*value++, ParsePrimary, view_.primary));

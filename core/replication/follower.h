@@ -26,8 +26,7 @@ struct GroupView {
   // By node of `config`; absent: it has told none.
   std::map<std::string, std::uint64_t> applied;
   std::map<std::string, std::string> addresses;  // By node of `config`; absent: it has told none.
-
-  friend bool operator==(const GroupView&, const GroupView&) = default;
+  std::int64_t revision = 0;                     // Of etcd, as it was read.
 };
 
 // Reads what a group has committed, and applies it to the records of one replica. Not thread-safe.
@@ -41,9 +40,9 @@ class Follower {
 
   // A primary applies its entries itself.
   enum class Applies : bool { kNo, kYes };
-  // Whether one member of etcd may say what it has, or all have to agree on what is the newest.
-  // That takes etcd several times as much work.
-  enum class Reads : bool { kFromOneMember, kNewest };
+  // Whether one member of etcd may say what it has, or the majority has to agree on what is the
+  // newest. That takes etcd several times as much work.
+  enum class Reads : bool { kFromOneMember, kFromMajority };
 
   // Reads etcd, applies the entries that follow the applied one, and calls on_view(). Does nothing
   // if the last poll goes on, or once has_gap().
@@ -70,13 +69,13 @@ class Follower {
   const absl::Status& gap() const { return gap_; }
 
  private:
-  // How many slots are read at a time, at most and at least.
+  // How many slots are read at a time, at most.
   static constexpr std::uint64_t kSlotsPerPoll = 16;
-  static constexpr std::uint64_t kSlotsOfNext = 2;
+  // How many of entries of which the last view did not know yet: most polls find one.
+  static constexpr std::uint64_t kNewSlots = 2;
 
-  // Returns how many slots the next poll reads: those that the last view showed to be there, and
-  // few others, as most polls find one entry.
-  std::uint64_t SlotsToRead() const;
+  // Returns how many slots the next poll reads.
+  std::uint64_t SlotsToRead(Applies applies) const;
 
   void OnRead(Applies applies, const std::vector<std::string>& nodes, std::uint64_t first,
               absl::StatusOr<EtcdTxnResult> result);

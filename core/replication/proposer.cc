@@ -73,8 +73,13 @@ void Proposer::StageNext() {
       .bytes = std::move(queue_.front().bytes)};
   holders_.clear();
   queue_.front().begin = clock_.Now();
-  SendToPeers();  // They sync the entry while this replica does.
-  if (absl::Status own = store_.Stage(entry_); !own.ok()) {
+  // The others sync the entry while this replica does. After a refusal they wait: what the disk
+  // refuses again would take room on theirs.
+  const bool is_sent = !has_refused_;
+  if (is_sent) SendToPeers();
+  absl::Status own = store_.Stage(entry_);
+  has_refused_ = !own.ok();
+  if (has_refused_) {
     if (term_.config.replicas.size() > 1) return End(own.message());  // Another one can lead.
     entry_ = {};
     Proposal proposal = std::move(queue_.front());
@@ -83,6 +88,7 @@ void Proposer::StageNext() {
     return StageNext();
   }
   holders_.push_back(node_);
+  if (!is_sent) SendToPeers();
   NameIfReady();
 }
 

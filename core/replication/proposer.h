@@ -107,6 +107,7 @@ class Proposer {
 
   bool leading_ = false;
   bool held_ = false;
+  bool has_refused_ = false;  // Whether the disk has refused the last entry.
   TermOfPrimary term_;
   std::map<std::string, std::uint64_t> applied_;  // By node.
   std::deque<Proposal> queue_;                    // The first one is in progress if `entry_` is.

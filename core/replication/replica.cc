@@ -41,8 +41,9 @@ void Replica::Tick() {
   PollIfDue();
 }
 
-void Replica::Wake() {
+void Replica::Wake(std::int64_t revision) {
   if (proposer_.is_leading()) return;
+  woken_at_ = std::max(woken_at_, revision);
   next_poll_ = absl::InfinitePast();
   PollIfDue();
 }
@@ -50,19 +51,20 @@ void Replica::Wake() {
 void Replica::PollIfDue() {
   const absl::Time now = clock_.Now();
   if (now < next_poll_ || follower_.is_polling()) return;
-  next_poll_ = now + options_.poll_interval;
-  applied_before_poll_ = store_.applied().sequence;
-  const auto applies = proposer_.is_leading() ? Follower::Applies::kNo : Follower::Applies::kYes;
-  if (now < next_newest_) {
-    return follower_.Poll(applies, Follower::Reads::kFromOneMember, [this](const GroupView& view) {
-      // Whatever has woken this replica, the member does not have it yet.
-      if (view == view_) next_poll_ = next_newest_ = absl::InfinitePast();
-      OnView(view);
-    });
+  auto reads = Follower::Reads::kFromOneMember;
+  if (now >= next_majority_) {
+    reads = Follower::Reads::kFromMajority;
+    next_majority_ = now + options_.poll_interval;
+    woken_at_ = 0;
   }
-  next_newest_ = next_poll_;
-  follower_.Poll(applies, Follower::Reads::kNewest,
-                 [this](const GroupView& view) { OnView(view); });
+  next_poll_ = next_majority_;
+  applied_before_poll_ = store_.applied().sequence;
+  follower_.Poll(proposer_.is_leading() ? Follower::Applies::kNo : Follower::Applies::kYes, reads,
+                 [this, woken_at = woken_at_](const GroupView& view) {
+                   // The member does not have yet what has woken this replica.
+                   if (view.revision < woken_at) next_poll_ = next_majority_ = absl::InfinitePast();
+                   OnView(view);
+                 });
 }
 
 void Replica::TickMembership() {
@@ -85,7 +87,7 @@ void Replica::RemoveReplica(const std::string& node, Membership::Done done) {
 
 Membership::Done Replica::ReadAfter(Membership::Done done) {
   return [this, done = std::move(done)](absl::Status status) mutable {
-    next_poll_ = absl::InfinitePast();
+    next_poll_ = next_majority_ = absl::InfinitePast();
     done(std::move(status));
   };
 }
@@ -141,7 +143,7 @@ void Replica::ReadCommitPoint(absl::AnyInvocable<void(absl::StatusOr<std::uint64
                 if (!point.ok()) return done(point.status());
                 sequence = point->sequence;
               }
-              if (sequence > store_.applied().sequence) Wake();
+              if (sequence > store_.applied().sequence) Wake(result->revision);
               done(sequence);
             });
 }

@@ -53,9 +53,10 @@ class Replica {
     options_.address = std::move(address);
     has_told_address_ = false;
   }
-  // Reads etcd now, instead of at the next poll: something has changed there. A primary knows of
-  // its own entries, and reads etcd once in a while only.
-  void Wake();
+  // Reads etcd now, instead of at the next poll: something has changed there, which is seen at
+  // `revision`, if that is not 0. A primary knows of its own entries, and reads etcd once in a
+  // while only.
+  void Wake(std::int64_t revision = 0);
   // Call this once EntryStore::is_ready() is true again.
   void Resume() { follower_.Resume(); }
   // Stops leading, so that another replica can lead at once.
@@ -145,8 +146,9 @@ class Replica {
   Membership membership_;
 
   absl::Time next_poll_ = absl::InfinitePast();
-  // When a poll reads the newest that etcd has. Polls before may read what one member has.
-  absl::Time next_newest_ = absl::InfinitePast();
+  // When a poll asks the majority of etcd's members. Polls before ask one.
+  absl::Time next_majority_ = absl::InfinitePast();
+  std::int64_t woken_at_ = 0;  // The largest revision that has woken this since the last such poll.
   std::uint64_t applied_before_poll_ = 0;        // As the poll in progress, or the last one, began.
   absl::Time next_told_ = absl::InfinitePast();  // When TellApplied() is due.
   std::uint64_t told_ = 0;                       // The applied entry that etcd was told last.

@@ -86,7 +86,7 @@ absl::StatusOr<EtcdTxnResult> ResultOf(const pb::TxnResponse& response, std::siz
   if (static_cast<std::size_t>(response.responses_size()) != skipped + reads.size()) {
     return absl::InternalError("etcd's answer has another number of results than was asked for");
   }
-  EtcdTxnResult result{.succeeded = response.succeeded()};
+  EtcdTxnResult result{.succeeded = response.succeeded(), .revision = response.header().revision()};
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const pb::RangeResponse& range =
         response.responses(static_cast<int>(skipped + i)).response_range();
@@ -196,7 +196,7 @@ class EtcdClient::WatchStream final
  public:
   // `on_change` and `on_end` are called on gRPC's threads.
   WatchStream(const std::string& begin, const std::string& end, std::shared_ptr<CallSet> calls,
-              absl::AnyInvocable<void()> on_change, absl::AnyInvocable<void()> on_end)
+              OnEtcdChange on_change, absl::AnyInvocable<void()> on_end)
       : calls_(std::move(calls)),
         life_(calls_),
         on_change_(std::move(on_change)),
@@ -220,7 +220,9 @@ class EtcdClient::WatchStream final
     InEvent(this);
     if (!ok) return;
     if (response_.canceled()) return context_.TryCancel();
-    if (response_.created() || response_.events_size() > 0) on_change_();
+    if (response_.created() || response_.events_size() > 0) {
+      on_change_(response_.header().revision());
+    }
     StartRead(&response_);
   }
   void OnDone(const grpc::Status&) override {
@@ -232,7 +234,8 @@ class EtcdClient::WatchStream final
 
   const std::shared_ptr<CallSet> calls_;
   const CallSet::Life life_;
-  absl::AnyInvocable<void()> on_change_, on_end_;
+  OnEtcdChange on_change_;
+  absl::AnyInvocable<void()> on_end_;
   grpc::ClientContext context_;
   pb::WatchRequest request_;
   pb::WatchResponse response_;
@@ -338,7 +341,7 @@ void EtcdClient::RevokeLease(std::int64_t lease) {
       [](const absl::StatusOr<bool>&) {}, AtEnd::kFinish);
 }
 
-void EtcdClient::Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) {
+void EtcdClient::Watch(std::string begin, std::string end, OnEtcdChange on_change) {
   watched_begin_ = std::move(begin);
   watched_end_ = std::move(end);
   on_change_ = std::move(on_change);
@@ -349,18 +352,16 @@ void EtcdClient::Tick() {
   if (watching_ || on_change_ == nullptr || absl::Now() < next_watch_) return;
   watching_ = true;
   next_watch_ = absl::Now() + kRewatchInterval;
-  const auto posts = [this](void (EtcdClient::*act)()) {
-    return [this, post = PosterIfAlive(), act] { post([this, act] { (this->*act)(); }); };
-  };
-  auto* const stream =
-      new WatchStream(watched_begin_, watched_end_, calls_, posts(&EtcdClient::OnChange),
-                      posts(&EtcdClient::OnWatchEnd));
+  auto* const stream = new WatchStream(
+      watched_begin_, watched_end_, calls_,
+      [this, post = PosterIfAlive()](std::int64_t revision) {
+        post([this, revision] { on_change_(revision); });
+      },
+      [this, post = PosterIfAlive()] { post([this] { OnWatchEnd(); }); });
   Prepare(stream->context(), absl::InfiniteDuration());
   watched_ = next_;
   stream->Start(member().leases.watch);
 }
-
-void EtcdClient::OnChange() { on_change_(); }
 
 void EtcdClient::OnWatchEnd() {
   watching_ = false;

@@ -53,7 +53,7 @@ class EtcdClient final : public Etcd {
   // Calls `on_change` after each change of a key in [begin, end), and each time when the watch was
   // begun anew, since changes before were missed. A watch can be silent for long, so the caller
   // must also look from time to time. Only one range can be watched.
-  void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change);
+  void Watch(std::string begin, std::string end, OnEtcdChange on_change);
   // Begins the watch anew if it has ended. Call it several times a second.
   void Tick();
   // Says that etcd does not answer, if no call was answered for some seconds. Says that it takes no
@@ -77,7 +77,6 @@ class EtcdClient final : public Etcd {
     void Note(const absl::Status& status);
   };
 
-  void OnChange();
   void OnWatchEnd();
   // The member that the next call goes to.
   Member& member();
@@ -127,7 +126,7 @@ class EtcdClient final : public Etcd {
   CallQueue queue_;  // Of those of Call(). The streams' events come on threads of gRPC.
 
   std::string watched_begin_, watched_end_;
-  absl::AnyInvocable<void()> on_change_;
+  OnEtcdChange on_change_;
   bool watching_ = false;
   absl::Time next_watch_ = absl::InfinitePast();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

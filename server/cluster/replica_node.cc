@@ -32,7 +32,7 @@ ReplicaNode::~ReplicaNode() {
   closed.WaitForNotification();
 }
 
-void ReplicaNode::Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) {
+void ReplicaNode::Watch(std::string begin, std::string end, OnEtcdChange on_change) {
   etcd_->Watch(std::move(begin), std::move(end), std::move(on_change));
 }
 

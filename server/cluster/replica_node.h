@@ -29,7 +29,7 @@ class ReplicaNode final : public ReplicaThread {
   Peers& peers() override { return *peers_; }
   std::string etcd_trouble() const override { return etcd_->trouble(); }
   void SetTick(absl::AnyInvocable<void()> tick) override { tick_ = std::move(tick); }
-  void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) override;
+  void Watch(std::string begin, std::string end, OnEtcdChange on_change) override;
   void Close() override;
 
  private:

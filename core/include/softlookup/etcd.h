@@ -32,15 +32,21 @@ struct EtcdTxn {
   std::vector<EtcdPut> puts;
   std::vector<std::string> reads;
   // Reads what the member that is asked has, which then asks no other member. What it has may be
-  // older than what it has told a watch, and stays old for as long as it stands still. Only for a
-  // transaction without compares and puts.
+  // older than what another has told a watch, and stays old for as long as it stands still. Only
+  // for a transaction without compares and puts.
   bool from_one_member = false;
 };
 
 struct EtcdTxnResult {
   bool succeeded = false;                          // Whether all compares held.
   std::vector<std::optional<std::string>> values;  // Of `reads`, all at one moment.
+  // That of etcd at this moment. A larger one is later, as long as no member was restored from a
+  // snapshot.
+  std::int64_t revision = 0;
 };
+
+// Called after a change with a revision of etcd that has it, or with 0.
+using OnEtcdChange = absl::AnyInvocable<void(std::int64_t revision)>;
 
 struct EtcdKeyValue {
   std::string key;

@@ -45,7 +45,7 @@ class ReplicaThread {
   virtual void SetTick(absl::AnyInvocable<void()> tick) = 0;
   // Calls `on_change` soon after each change of a key in [begin, end) in etcd. Can miss changes.
   // Call this once.
-  virtual void Watch(std::string begin, std::string end, absl::AnyInvocable<void()> on_change) = 0;
+  virtual void Watch(std::string begin, std::string end, OnEtcdChange on_change) = 0;
   // Makes no call of `tick`, of `on_change` or of a callback of etcd() and peers() afterwards.
   // Leases that were revoked before are still revoked, if etcd answers soon. etcd() and peers()
   // must not be called any more.

@@ -16,6 +16,7 @@ struct Course {
   absl::Duration healed;    // Then nothing does, but a process may still stand still for a while.
   double pace = 1;          // How often something goes wrong, relative to a long history.
   double slow_calls = 0;    // How likely a call of etcd is slow.
+  bool is_watched = true;   // Whether etcd tells replicas of changes.
   bool is_long = false;     // Goes on for a while once all replicas have all entries.
   std::uint64_t slots = 8;  // Few, so that they are overwritten in a short history.
 };
@@ -28,6 +29,7 @@ inline Course DrawCourse(EventLoop& loop) {
           .healed = loop.Between(absl::Seconds(5), absl::Seconds(15)),
           .pace = 3,
           .slow_calls = loop.Happens(0.5) ? 0.5 : 0,
+          .is_watched = loop.Happens(0.5),
           .slots = loop.Happens(0.5) ? 4U : 8U};
 }
 

@@ -34,7 +34,7 @@ class WatchedEtcd final : public Etcd {
 
   void Run(EtcdTxn txn, Callback<EtcdTxnResult> done) override {
     if (txn.puts.empty()) return Poll(std::move(txn), std::move(done));
-    if (!holds || txn.puts.empty() || txn.puts[0].key != primary_key_) {
+    if (!holds || txn.puts[0].key != primary_key_) {
       return etcd_.Run(std::move(txn), std::move(done));
     }
     lease = txn.puts[0].lease;
@@ -65,7 +65,7 @@ class WatchedEtcd final : public Etcd {
 
  private:
   void Poll(EtcdTxn txn, Callback<EtcdTxnResult> done) {
-    polls.push_back(txn.from_one_member ? "member" : "newest");
+    polls.push_back(txn.from_one_member ? "member" : "majority");
     const bool is_old = txn.from_one_member && member_is_old;
     etcd_.Run(std::move(txn),
               [this, is_old, done = std::move(done)](absl::StatusOr<EtcdTxnResult> result) mutable {
@@ -113,9 +113,9 @@ class ReplicaTest : public ::testing::Test {
               EncodeGroupConfig(
                   {.version = ++config_version_, .copies = 1, .replicas = std::move(replicas)}));
   }
-  // Has a node read etcd, and do nothing else.
-  void Poll(Node& node) {
-    node.replica.Wake();
+  // Has a node read etcd, which has changed at `revision`, and do nothing else.
+  void Poll(Node& node, std::int64_t revision = 0) {
+    node.replica.Wake(revision);
     loop_.RunUntil(loop_.Now() + absl::Milliseconds(200));
   }
 
@@ -181,20 +181,38 @@ TEST_F(ReplicaTest, ANodeThatHasLeftKeepsWhatItHasNotSynced) {
   EXPECT_TRUE(c.store.Keeps(1, applied.digest));
 }
 
-// Each entry wakes all replicas, and what all members of etcd have to agree on takes them long.
-TEST_F(ReplicaTest, AReplicaThatIsWokenAsksOneMemberOfEtcdUnlessThatKnowsNothingNew) {
+// Each entry wakes all replicas, and what the majority of etcd has to agree on takes it long.
+TEST_F(ReplicaTest, AReplicaThatIsWokenAsksOneMemberOfEtcdUnlessThatIsBehind) {
   Node& b = *nodes_[1];
   Poll(b);
-  EXPECT_THAT(b.etcd.polls, ElementsAre("newest"));
+  EXPECT_THAT(b.etcd.polls, ElementsAre("majority"));
   SetReplicas({"b", "c", "a"});
-  Poll(b);
-  EXPECT_THAT(b.etcd.polls, ElementsAre("newest", "member"));
+  Poll(b, etcd_.revision());
+  EXPECT_THAT(b.etcd.polls, ElementsAre("majority", "member"));
   EXPECT_EQ(b.replica.view().config->version, 2u);
   b.etcd.member_is_old = true;
   SetReplicas({"c", "a", "b"});
+  // It is not known what has woken it.
   Poll(b);
-  EXPECT_THAT(b.etcd.polls, ElementsAre("newest", "member", "member", "newest"));
+  EXPECT_THAT(b.etcd.polls, ElementsAre("majority", "member", "member"));
+  EXPECT_EQ(b.replica.view().config->version, 2u);
+  Poll(b, etcd_.revision() + 1);
+  EXPECT_THAT(b.etcd.polls, ElementsAre("majority", "member", "member", "member", "majority"));
   EXPECT_EQ(b.replica.view().config->version, 3u);
+}
+
+// Not even a replica that is woken all the time, at revisions that the member has.
+TEST_F(ReplicaTest, AMemberOfEtcdThatStandsStillIsNotTrustedForLong) {
+  Node& b = *nodes_[1];
+  Poll(b);
+  b.etcd.member_is_old = true;
+  SetReplicas({"b", "c", "a"});
+  for (int poll = 0; poll < 4; ++poll) {
+    EXPECT_EQ(b.replica.view().config->version, 1u);
+    Poll(b);
+  }
+  Poll(b);
+  EXPECT_EQ(b.replica.view().config->version, 2u);
 }
 
 // The others sync an entry while the primary does, so they may have what its disk refuses.
@@ -209,12 +227,20 @@ TEST_F(ReplicaTest, AnEntryThatThePrimarysDiskRefusesIsNotMadeThoughOthersHaveIt
   EXPECT_FALSE(HasUnknownOutcome(outcome));
   EXPECT_FALSE(a.replica.is_primary());
   Await({}, [&] { return b.store.Staged(1, epoch).has_value(); });
+  // Once it has refused one, it has to take the next one first.
+  Await({0}, [&] { return a.replica.is_primary(); });
+  a.replica.Propose("z", [&](const absl::Status& status) { outcome = status; });
+  EXPECT_FALSE(outcome.ok());
+  loop_.RunUntil(loop_.Now() + absl::Seconds(1));
+  EXPECT_FALSE(b.store.Staged(1, a.replica.epoch()).has_value());
   a.store.refused = 0;
   Await({1}, [&] { return b.replica.is_primary(); });
   b.replica.Propose("y", [](const absl::Status&) {});
   Await({0, 1}, [&] { return a.store.applied().sequence == 1; });
   EXPECT_EQ(a.store.applied(), b.store.applied());
-  EXPECT_EQ(a.store.Find(1, a.store.applied().digest)->bytes, "y");
+  const absl::StatusOr<Entry> applied = a.store.Find(1, a.store.applied().digest);
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied->bytes, "y");
 }
 
 }  // namespace

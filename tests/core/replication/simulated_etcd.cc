@@ -37,9 +37,9 @@ absl::StatusOr<EtcdTxnResult> SimulatedEtcd::Make(const EtcdTxn& txn) {
   return result;
 }
 
-std::int64_t SimulatedEtcd::ShownState(double old) {
+std::int64_t SimulatedEtcd::ShownState(double old_probability) {
   const std::int64_t old_states = std::min(state_, kOldStates);
-  const bool is_old = old_states > 0 && loop_.Happens(old);
+  const bool is_old = old_states > 0 && loop_.Happens(old_probability);
   return is_old ? state_ - old_states + loop_.Below(old_states) : state_;
 }
 
@@ -60,7 +60,7 @@ const std::optional<std::string>& SimulatedEtcd::ValueIn(std::int64_t state,
 }
 
 EtcdTxnResult SimulatedEtcd::Read(const EtcdTxn& txn, std::int64_t state) const {
-  EtcdTxnResult result{.succeeded = true};
+  EtcdTxnResult result{.succeeded = true, .revision = state};
   result.values.reserve(txn.reads.size());
   for (const std::string& key : txn.reads) result.values.push_back(ValueIn(state, key));
   return result;

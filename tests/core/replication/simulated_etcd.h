@@ -40,6 +40,8 @@ class SimulatedEtcd {
   // Returns the value of a key, as it is now.
   std::optional<std::string> Value(const std::string& key) const { return ValueIn(state_, key); }
   void Put(const std::string& key, const std::string& value) { Set(key, value, /*lease=*/0); }
+  // What etcd says of its state.
+  std::int64_t revision() const { return state_; }
 
  private:
   friend class SimulatedEtcdClient;
@@ -53,9 +55,9 @@ class SimulatedEtcd {
 
   // Makes a transaction. An error if it names a lease that has ended.
   absl::StatusOr<EtcdTxnResult> Make(const EtcdTxn& txn);
-  // Returns the state that a call which only reads is shown: this one, or with the probability
-  // `old` an older one.
-  std::int64_t ShownState(double old);
+  // Returns the state that a call which only reads is shown: this one, or an older one with that
+  // probability.
+  std::int64_t ShownState(double old_probability);
   const std::optional<std::string>& ValueIn(std::int64_t state, const std::string& key) const;
   static const std::optional<std::string>& ValueIn(std::int64_t state,
                                                    const std::vector<Version>& versions);

@@ -28,9 +28,11 @@ class SimulatedStore final : public EntryStore {
   double refused = 0;
 
   absl::Status Stage(const Entry& entry) override {
-    if (refused > 0 && loop_.Happens(refused)) return absl::UnavailableError("the disk refuses");
+    const bool is_refused = refused > 0 && loop_.Happens(refused);
+    if (is_refused && loop_.Happens(0.5)) return Refusal();
     staged_[{entry.sequence, entry.epoch}] = entry;
-    return absl::OkStatus();
+    // The bytes may be there, though the sync has failed.
+    return is_refused ? Refusal() : absl::OkStatus();
   }
   std::optional<Entry> Staged(std::uint64_t sequence, std::uint64_t epoch) const override {
     const auto found = staged_.find({sequence, epoch});
@@ -85,6 +87,8 @@ class SimulatedStore final : public EntryStore {
   bool HasSynced(std::uint64_t sequence) const { return sequence <= synced_; }
 
  private:
+  static absl::Status Refusal() { return absl::UnavailableError("the disk refuses"); }
+
   EventLoop& loop_;
   const OnApply on_apply_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Entry> staged_;  // By sequence and epoch.

@@ -71,6 +71,8 @@ class World {
   // Has the primary add or remove a replica.
   void AskForAChange(Replica& primary);
   void OnEtcdChange();
+  // Tells each node that etcd has changed, as a watch does.
+  void WakeAll();
   // Disturbs a new primary, sometimes before it has etcd's answer.
   void DisturbElected(int node);
   void OnApply(int node, const Entry& entry);
@@ -335,10 +337,21 @@ void World::AskForAChange(Replica& primary) {
 }
 
 void World::OnEtcdChange() {
+  if (course_.is_watched) WakeAll();
   if (!named_.OnEtcdChange()) return;
   ++report_.elections;
   const auto primary = ParsePrimary(etcd_.Value(keys_.primary()).value_or(""));
   if (disturbed_ && primary.ok()) DisturbElected(NodeNumber(primary->node));
+}
+
+void World::WakeAll() {
+  for (int node = 0; node < kNodes; ++node) {
+    if (loop_.Happens(0.1)) continue;  // The watch was cut.
+    loop_.After(loop_.Between(absl::Milliseconds(1), absl::Milliseconds(20)),
+                [=, this, revision = etcd_.revision()] {
+                  Deliver(node, [revision](Replica& replica) { replica.Wake(revision); });
+                });
+  }
 }
 
 void World::DisturbElected(int node) {
@@ -378,7 +391,8 @@ void World::ShowLater(int node) {
 
 void World::Heal() {
   disturbed_ = false;
-  etcd_.faults = {};
+  // A member may go on to be behind all others.
+  etcd_.faults = {.old_member = loop_.Happens(0.5) ? 1.0 : 0.0};
   etcd_.is_away = false;
   network_.cut_nodes.clear();
   network_.is_disturbed = false;

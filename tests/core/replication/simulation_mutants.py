@@ -44,6 +44,8 @@ MUTANTS = [
            "holders_.size() < term_.config.copies", "holders_.empty()"),
     Mutant("a primary counts a copy that its own disk has refused", CORE / "proposer.cc",
            "absl::Status own = store_.Stage(entry_); !own.ok()", "absl::Status own = store_.Stage(entry_); false"),
+    Mutant("a replica trusts one member of etcd for ever", CORE / "replica.cc",
+           "next_majority_ = now + options_.poll_interval;", "next_majority_ = absl::InfiniteFuture();"),
     Mutant("an answer about an entry of an earlier term counts as a copy", CORE / "proposer.cc",
            "epoch != entry_.epoch || sequence != entry_.sequence", "sequence != entry_.sequence"),
     Mutant("a copy counts of a node that has left the group", CORE / "proposer.cc",

@@ -90,7 +90,7 @@ class KeepingMember final : public pb::KV::Service {
   std::string endpoint_;
 };
 
-// etcd answers alone only a transaction all of whose reads say so.
+// A member answers a transaction alone only if all of its reads say so.
 TEST(EtcdClientTest, OneMemberIsAskedForWhatNeedNotBeTheNewest) {
   const EtcdMembers members(1);
   WaitingClient real({members.endpoints()});
@@ -139,14 +139,20 @@ TEST(EtcdClientTest, AWatchHearsOfEachChangeAlsoAfterItsMemberWasKilled) {
     mutex.Await(absl::Condition(&more));
     return changes;
   };
-  client.Watch("a", [&] {
+  std::int64_t revision = 0;
+  client.Watch("a", [&](std::int64_t changed_at) {
     absl::MutexLock lock(&mutex);
+    revision = changed_at;
     ++changes;
   });
   int heard = await_more(0);  // The watch has begun.
   client.RunUntilAnswered(PutTxn("other", "1"));
-  client.RunUntilAnswered(PutTxn("a", "1"));
+  const std::int64_t put_at = client.RunUntilAnswered(PutTxn("a", "1")).revision;
   heard = await_more(heard);
+  {
+    absl::MutexLock lock(&mutex);
+    EXPECT_EQ(revision, put_at);
+  }
   members.Kill(0);
   members.Start(0);
   heard = await_more(heard);  // Begun anew.
@@ -198,7 +204,7 @@ TEST(EtcdClientTest, CallsInProgressEndWithTheClient) {
   EtcdMembers members(1);
   auto client = std::make_unique<WaitingClient>(members.endpoints());
   client->Value("a");
-  client->Watch("a", [] {});
+  client->Watch("a", [](std::int64_t) {});
   members.Freeze(0);
   client->RevokeLease(1);
   client.reset();

@@ -80,7 +80,7 @@ class Node {
           ReplicaOptions{.node = name_, .keys = GroupKeys("c", "g")}, *etcd_, peers_, store_,
           Clock::Steady(), [this] { return absl::StrCat(name_, ++nonces_); });
       etcd_->Watch(GroupKeys("c", "g").watched_begin(), GroupKeys("c", "g").watched_end(),
-                   [this] { replica_->Wake(); });
+                   [this](std::int64_t revision) { replica_->Wake(revision); });
     });
   }
   // Makes no calls from now on. All nodes must end before one of them is destroyed.

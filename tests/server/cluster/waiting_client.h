@@ -80,7 +80,7 @@ class WaitingClient {
   void RevokeLease(std::int64_t lease) {
     Do([&] { client_->RevokeLease(lease); });
   }
-  void Watch(const std::string& key, absl::AnyInvocable<void()> on_change) {
+  void Watch(const std::string& key, OnEtcdChange on_change) {
     Do([&] { client_->Watch(key, key + '\0', std::move(on_change)); });
   }
   std::optional<std::string> Value(const std::string& key) {
