@@ -43,7 +43,7 @@ MUTANTS = [
     Mutant("an entry is named with too few copies", CORE / "proposer.cc",
            "holders_.size() < term_.config.copies", "holders_.empty()"),
     Mutant("a primary counts a copy that its own disk has refused", CORE / "proposer.cc",
-           "absl::Status own = store_.Stage(entry_); !own.ok()", "absl::Status own = store_.Stage(entry_); false"),
+           "has_refused_ = !own.ok();", "has_refused_ = false;"),
     Mutant("a replica trusts one member of etcd for ever", CORE / "replica.cc",
            "next_majority_ = now + options_.poll_interval;", "next_majority_ = absl::InfiniteFuture();"),
     Mutant("an answer about an entry of an earlier term counts as a copy", CORE / "proposer.cc",
