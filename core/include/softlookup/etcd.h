@@ -45,7 +45,7 @@ struct EtcdTxnResult {
   std::int64_t revision = 0;
 };
 
-// Called after a change with a revision of etcd that has it, or with 0.
+// Called after a change, with a revision of etcd that has it.
 using OnEtcdChange = absl::AnyInvocable<void(std::int64_t revision)>;
 
 struct EtcdKeyValue {

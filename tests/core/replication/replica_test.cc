@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using testing::NodeName;
 using testing::StatusIs;
 
-// Keeps the answers of elections, until the test lets them through, and counts polls.
+// Keeps the answers of elections, until the test lets them through, and notes what polls read.
 class WatchedEtcd final : public Etcd {
  public:
   WatchedEtcd(Etcd& etcd, std::string primary_key)
@@ -60,7 +60,7 @@ class WatchedEtcd final : public Etcd {
   std::int64_t lease = 0;  // Of the last election that was held.
   std::vector<absl::AnyInvocable<void()>> held;
   std::vector<std::string> polls;  // What each has read.
-  // Whether each member says what the last poll has found, until all have to agree.
+  // Whether one member says what the last poll has found. The majority knows better.
   bool member_is_old = false;
 
  private:

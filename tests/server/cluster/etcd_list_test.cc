@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "server/cluster/etcd/etcd.grpc.pb.h"
 #include "server/cluster/etcd_client.h"
+#include "tests/server/cluster/served_member.h"
 #include "tests/server/cluster/waiting_client.h"
 #include "tests/testing/etcd_members.h"
 #include "tests/testing/status_matchers.h"
@@ -98,17 +99,9 @@ class ScriptedMember final : public pb::KV::Service {
  public:
   using Answer = std::function<grpc::Status(const pb::RangeRequest&, pb::RangeResponse&)>;
 
-  explicit ScriptedMember(Answer answer) : answer_(std::move(answer)) {
-    int port = 0;
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    endpoint_ = absl::StrCat("127.0.0.1:", port);
-  }
-  ~ScriptedMember() override { server_->Shutdown(); }
+  explicit ScriptedMember(Answer answer) : answer_(std::move(answer)) {}
 
-  const std::string& endpoint() const { return endpoint_; }
+  const std::string& endpoint() const { return served_.endpoint(); }
 
  private:
   grpc::Status Range(grpc::ServerContext*, const pb::RangeRequest* request,
@@ -118,8 +111,7 @@ class ScriptedMember final : public pb::KV::Service {
   }
 
   const Answer answer_;
-  std::unique_ptr<grpc::Server> server_;
-  std::string endpoint_;
+  const ServedMember served_{*this};  // Declared last, because it uses the other members.
 };
 
 // Lists ["a", "b") of a member with these answers.
