@@ -1,5 +1,6 @@
 #include "core/replication/lease_keeper.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace softlookup {
@@ -36,6 +37,8 @@ void LeaseKeeper::OnGranted(absl::Time sent, const absl::StatusOr<std::int64_t>&
   if (lease_.has_value()) return etcd_.RevokeLease(*lease);
   lease_ = *lease;
   alive_until_ = sent + ttl_;
+  // If the answer came late, the next request was put off for a third of the TTL since then.
+  next_request_ = std::min(next_request_, sent + ttl_ / 3);
 }
 
 void LeaseKeeper::OnKept(std::int64_t lease, absl::Time sent,

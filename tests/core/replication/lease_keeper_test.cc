@@ -110,6 +110,32 @@ TEST_F(LeaseKeeperTest, ARevokedLeaseIsGoneAtOnceAndFollowedByAnother) {
   EXPECT_EQ(etcd_.grants.size(), 2u);
 }
 
+TEST_F(LeaseKeeperTest, ALeaseThatComesLateIsKeptAliveAtOnce) {
+  keeper_.Tick();
+  After(absl::Seconds(3.7));
+  ASSERT_EQ(etcd_.grants.size(), 2u);
+  etcd_.grants[0](7);  // Asked at 0 s, so it lives until 6 s.
+  EXPECT_EQ(etcd_.kept.size(), 0u);
+  After(absl::Seconds(0.1));
+  ASSERT_EQ(etcd_.kept.size(), 1u);
+  After(absl::Seconds(0.1));
+  EXPECT_EQ(etcd_.kept.size(), 1u);
+  etcd_.kept[0].second(true);  // Asked at 3.8 s.
+  After(absl::Seconds(5.8));
+  EXPECT_EQ(keeper_.lease(), 7);
+}
+
+TEST_F(LeaseKeeperTest, ALeaseThatComesAfterItsTtlIsFollowedByAnotherAtOnce) {
+  keeper_.Tick();
+  After(absl::Seconds(5));
+  ASSERT_EQ(etcd_.grants.size(), 2u);
+  loop_.RunUntil(loop_.Now() + absl::Seconds(1.5));
+  etcd_.grants[0](7);
+  EXPECT_EQ(keeper_.lease(), std::nullopt);
+  keeper_.Tick();
+  EXPECT_EQ(etcd_.grants.size(), 3u);
+}
+
 TEST_F(LeaseKeeperTest, OfTwoLeasesTheLaterOneIsRevoked) {
   keeper_.Tick();
   After(absl::Seconds(2));
