@@ -21,6 +21,8 @@ void Rpc::OnAccepted(bool ok) {
     delete this;
     return owner.OnGone();
   }
+  // gRPC fills a map of the metadata when it is first asked for it, which only one thread may do.
+  context_.client_metadata();
   bool is_cancelled = false;
   {
     absl::MutexLock lock(&mutex_);

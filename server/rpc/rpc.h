@@ -66,6 +66,7 @@ class Rpc {
 
   // The method, written `/package.Service/Method`.
   const std::string& path() const { return context_.method(); }
+  // Several threads may read its metadata at once.
   grpc::ServerContext& context() { return context_; }
   const grpc::ServerContext& context() const { return context_; }
   // The connection's other end, as gRPC names it.

@@ -4,9 +4,12 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -116,6 +119,29 @@ TEST(RpcServerTest, AHandlerThatComesAfterTheCancellationIsTold) {
   handler.done.WaitForNotification();
   other_handler.done.WaitForNotification();
   EXPECT_TRUE(handler.is_cancelled);
+}
+
+TEST(RpcServerTest, SeveralThreadsMayReadTheMetadataOfACall) {
+  EndingHandler handler;
+  std::array<std::size_t, 2> counts = {};
+  RpcServer server(
+      [&](Rpc& rpc) {
+        const auto read = [&rpc](std::size_t* count) {
+          *count = rpc.context().client_metadata().count("user-agent");
+        };
+        std::thread first(read, &counts[0]), second(read, &counts[1]);
+        first.join();
+        second.join();
+        handler.Start(rpc);
+      },
+      [](const Rpc&) {});
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  ASSERT_THAT(server.Start(builder, /*thread_count=*/1), IsOk());
+  CancelledCall call(port);
+  handler.done.WaitForNotification();
+  EXPECT_THAT(counts, ::testing::Each(1u));
 }
 
 TEST(RpcServerTest, AServerThatCannotListenSaysSo) {
