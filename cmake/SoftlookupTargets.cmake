@@ -66,10 +66,11 @@ function(softlookup_inner_proto name protocol)
   target_link_libraries(softlookup_${name}_proto PUBLIC gRPC::grpc++ protobuf::libprotobuf ${ARGN})
 endfunction()
 
-# Every program that is built for tsan gets what tells it of Debian's Abseil.
+# Every program that is built for tsan gets what tells it of Debian's Abseil and gRPC.
 function(softlookup_tell_tsan program)
   if(SOFTLOOKUP_SANITIZE MATCHES "thread")
-    target_sources(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/testing/tsan_absl_mutex.cc")
+    target_sources(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/testing/tsan_absl_mutex.cc"
+      "${PROJECT_SOURCE_DIR}/tests/testing/tsan_grpc.cc")
   endif()
 endfunction()
 

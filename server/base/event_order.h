@@ -8,11 +8,13 @@
 
 namespace softlookup::server {
 
-// The event that ends an operation reads data that was written before the operation was started.
-// gRPC orders the two, but ThreadSanitizer does not see this order, because Debian's gRPC is not
-// built for ThreadSanitizer. To tell ThreadSanitizer, call BeforeEvent() before the start, and
-// InEvent() first in the event. Both do nothing in other builds. `operation` is any address that
-// the start and the event of an operation share.
+// The callbacks of a call in gRPC's callback API come one after another, OnDone() last, and each
+// after the start of the operation that it ends. ThreadSanitizer does not see all of this order,
+// because Debian's gRPC is not built for it. To tell ThreadSanitizer, call BeforeEvent() before an
+// operation is started, and once a callback has written what a later one reads. Call InEvent()
+// first in each callback. Both do nothing in other builds. `operation` is any address that these
+// calls share. Of operations that end with an event of a completion queue,
+// tests/testing/tsan_grpc.cc tells ThreadSanitizer.
 inline void BeforeEvent([[maybe_unused]] void* operation) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER
   __tsan_release(operation);

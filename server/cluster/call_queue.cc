@@ -1,6 +1,5 @@
 #include "server/cluster/call_queue.h"
 
-#include "server/base/event_order.h"
 #include "server/base/queue_event.h"
 
 namespace softlookup::server {
@@ -41,7 +40,6 @@ void CallQueue::Run() {
       absl::MutexLock lock(&mutex_);
       --in_progress_;
     }
-    InEvent(tag);
     static_cast<QueueEvent*>(tag)->OnEvent(ok);
   }
 }

@@ -223,6 +223,7 @@ class EtcdClient::WatchStream final
     if (response_.created() || response_.events_size() > 0) {
       on_change_(response_.header().revision());
     }
+    BeforeEvent(this);
     StartRead(&response_);
   }
   void OnDone(const grpc::Status&) override {
@@ -420,7 +421,6 @@ void EtcdClient::Call(const Request& request, Start start,
   running->reader = start(&running->context, request, queue_.ForOneCall());
   // Once Finish() is called, the event can come and delete `running`.
   auto* const reader = running->reader.get();
-  BeforeEvent(running->tag());
   reader->Finish(&running->response, &running->status, running->tag());
 }
 

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
-#include "server/base/event_order.h"
 #include "server/rpc/routed_metadata.h"
 #include "server/rpc/status.h"
 
@@ -49,7 +48,6 @@ std::shared_ptr<NodeCall> NodeCall::Start(std::shared_ptr<CallSet> calls,
   call->calls_->Add(call->context_);
   call->node_->OnStart();
   call->self_ = call;
-  BeforeEvent(call->tag());
   call->reader_ = call->node_->stub().PrepareUnaryCall(&call->context_, request.method,
                                                        call->bytes_, request.queue);
   call->reader_->StartCall();

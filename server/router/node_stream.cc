@@ -2,13 +2,10 @@
 
 #include <utility>
 
-#include "server/base/event_order.h"
-
 namespace softlookup::server {
 
 void* NodeStream::Event::Begin() {
   stream_->pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(tag());
   return tag();
 }
 

@@ -1,7 +1,6 @@
 #include "server/rpc/rpc.h"
 
 #include "core/base/check.h"
-#include "server/base/event_order.h"
 
 namespace softlookup::server {
 
@@ -9,8 +8,6 @@ void Rpc::Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueu
                   Owner& owner) {
   auto* rpc = new Rpc(queue, owner);
   rpc->context_.AsyncNotifyWhenDone(rpc->over_.tag());
-  BeforeEvent(rpc->over_.tag());
-  BeforeEvent(rpc->accepted_.tag());
   service.RequestCall(&rpc->context_, &rpc->stream_, &queue, &queue, rpc->accepted_.tag());
 }
 
@@ -21,7 +18,7 @@ void Rpc::OnAccepted(bool ok) {
     delete this;
     return owner.OnGone();
   }
-  // gRPC fills a map of the metadata when it is first asked for it, which only one thread may do.
+  // The first call makes gRPC fill a map. After that, several threads may call it at once.
   context_.client_metadata();
   bool is_cancelled = false;
   {
@@ -52,7 +49,6 @@ void Rpc::Attach(Handler& handler) {
 void Rpc::StartRead(grpc::ByteBuffer* message) {
   SOFTLOOKUP_CHECK(!is_reading_.exchange(true)) << path() << " reads twice at once";
   pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(read_.tag());
   stream_.Read(message, read_.tag());
 }
 
@@ -60,21 +56,18 @@ void Rpc::StartWrite(const grpc::ByteBuffer& message) {
   SOFTLOOKUP_CHECK(!is_writing_.exchange(true)) << path() << " writes twice at once";
   SOFTLOOKUP_CHECK(!is_finishing_) << path() << " writes behind its end";
   pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(written_.tag());
   stream_.Write(message, written_.tag());
 }
 
 void Rpc::WriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status) {
   SOFTLOOKUP_CHECK(!is_finishing_.exchange(true)) << path() << " ends twice";
   SOFTLOOKUP_DCHECK(!is_writing_) << path() << " ends during a write";
-  BeforeEvent(finished_.tag());
   stream_.WriteAndFinish(message, grpc::WriteOptions(), status, finished_.tag());
 }
 
 void Rpc::Finish(const grpc::Status& status) {
   SOFTLOOKUP_CHECK(!is_finishing_.exchange(true)) << path() << " ends twice";
   SOFTLOOKUP_DCHECK(!is_writing_) << path() << " ends during a write";
-  BeforeEvent(finished_.tag());
   stream_.Finish(status, finished_.tag());
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "server/base/event_order.h"
 #include "server/base/queue_event.h"
 #include "server/rpc/time_slice.h"
 
@@ -57,7 +56,6 @@ void RpcServer::Run() {
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) {
-    InEvent(tag);
     static_cast<QueueEvent*>(tag)->OnEvent(ok);
   }
 }

@@ -1,15 +1,13 @@
-// Part of every test that is built for tsan. Debian's Abseil is not built for it, so tsan sees
+// Part of every program that is built for tsan. Debian's Abseil is not built for it, so tsan sees
 // neither what absl::Mutex and Notification order nor that the conditions of Await, which any
 // thread that unlocks may evaluate, are read under the mutex. These definitions stand before the
-// library's, tell tsan, and call the library's.
-#include <dlfcn.h>
+// library's, tell tsan, and call the library's. "debian3" in their names is the inline namespace of
+// Debian 12's Abseil.
 #include <sanitizer/tsan_interface.h>
-
-#include <cstdio>
-#include <cstdlib>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "tests/testing/library_function.h"
 
 extern "C" {
 void AnnotateIgnoreReadsBegin(const char* file, int line);
@@ -18,21 +16,22 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace {
 
-// A function as the library has it, by its mangled name. "debian3" in it is the inline namespace of
-// Debian 12's Abseil.
-template <typename Function>
-Function LibraryFunction(const char* name) {
-  void* const symbol = dlsym(RTLD_NEXT, name);
-  if (symbol == nullptr) {
-    std::fprintf(stderr, "tsan_absl_mutex: no %s in the library\n", name);
-    std::abort();
-  }
-  return reinterpret_cast<Function>(symbol);
-}
+using ::softlookup::testing::LibraryFunction;
 
 struct IgnoreConditions {
   IgnoreConditions() { AnnotateIgnoreReadsBegin(__FILE__, __LINE__); }
   ~IgnoreConditions() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
+};
+
+// For the time of a wait, in which others lock `mutex`.
+class WhileUnlocked {
+ public:
+  explicit WhileUnlocked(absl::Mutex* mutex) : mutex_(mutex) { __tsan_release(mutex_); }
+  ~WhileUnlocked() { __tsan_acquire(mutex_); }
+
+ private:
+  absl::Mutex* const mutex_;
+  const IgnoreConditions ignore_;
 };
 
 // Calls a member that locks, unlocks, or (waiting) does both.
@@ -101,6 +100,35 @@ bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
   static const auto member = LibraryFunction<bool (*)(Mutex*, const Condition&, Time)>(
       "_ZN4absl7debian35Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");
   return Call<true, true, bool, const Condition&, Time>(member, this, condition, deadline);
+}
+
+bool Mutex::TryLock() {
+  static const auto member = LibraryFunction<bool (*)(Mutex*)>("_ZN4absl7debian35Mutex7TryLockEv");
+  const IgnoreConditions ignore;
+  const bool is_locked = member(this);
+  if (is_locked) __tsan_acquire(this);
+  return is_locked;
+}
+
+void CondVar::Wait(Mutex* mutex) {
+  static const auto member =
+      LibraryFunction<void (*)(CondVar*, Mutex*)>("_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE");
+  const WhileUnlocked unlocked(mutex);
+  member(this, mutex);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  static const auto member = LibraryFunction<bool (*)(CondVar*, Mutex*, Duration)>(
+      "_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE");
+  const WhileUnlocked unlocked(mutex);
+  return member(this, mutex, timeout);
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
+  static const auto member = LibraryFunction<bool (*)(CondVar*, Mutex*, Time)>(
+      "_ZN4absl7debian37CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
+  const WhileUnlocked unlocked(mutex);
+  return member(this, mutex, deadline);
 }
 
 void Notification::Notify() {

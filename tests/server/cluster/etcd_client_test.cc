@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/cluster/etcd/etcd.grpc.pb.h"
@@ -62,12 +63,18 @@ class KeepingMember final : public pb::KV::Service {
  public:
   const std::string& endpoint() const { return served_.endpoint(); }
 
-  pb::TxnRequest last;
+  pb::TxnRequest last() const {
+    absl::MutexLock lock(&mutex_);
+    return last_;
+  }
 
  private:
   grpc::Status Txn(grpc::ServerContext*, const pb::TxnRequest* request,
                    pb::TxnResponse* response) override {
-    last = *request;
+    {
+      absl::MutexLock lock(&mutex_);
+      last_ = *request;
+    }
     response->mutable_header()->set_cluster_id(1);
     response->set_succeeded(true);
     for (int i = 0; i < request->success_size(); ++i) {
@@ -76,6 +83,8 @@ class KeepingMember final : public pb::KV::Service {
     return grpc::Status::OK;
   }
 
+  mutable absl::Mutex mutex_;
+  pb::TxnRequest last_ ABSL_GUARDED_BY(mutex_);
   const ServedMember served_{*this};  // Declared last, because it uses the other members.
 };
 
@@ -91,9 +100,10 @@ TEST(EtcdClientTest, OneMemberIsAskedForWhatNeedNotBeTheNewest) {
         .compares = {}, .puts = {}, .reads = {"a", "b"}, .from_one_member = from_one_member};
     EXPECT_THAT(real.RunUntilAnswered(txn).values, ElementsAre("1", std::nullopt));
     ASSERT_THAT(client.Run(txn), IsOk());
-    ASSERT_EQ(member.last.success_size(), 2);
-    EXPECT_EQ(member.last.failure_size(), 0);
-    for (const pb::RequestOp& op : member.last.success()) {
+    const pb::TxnRequest asked = member.last();
+    ASSERT_EQ(asked.success_size(), 2);
+    EXPECT_EQ(asked.failure_size(), 0);
+    for (const pb::RequestOp& op : asked.success()) {
       EXPECT_EQ(op.request_range().serializable(), from_one_member);
     }
   }
