@@ -8,7 +8,7 @@ namespace softlookup {
 void LeaseKeeper::Tick() {
   const absl::Time now = clock_.Now();
   if (now < next_request_) return;
-  // One request in a third of the TTL, answered or not. An answer that comes late is of use, too.
+  // Asks again after a third of the TTL, answered or not. An answer that comes late is of use, too.
   next_request_ = now + ttl_ / 3;
   if (lease_.has_value() && now >= alive_until_) lease_.reset();
   if (!lease_.has_value()) {
@@ -34,10 +34,10 @@ void LeaseKeeper::Revoke() {
 
 void LeaseKeeper::OnGranted(absl::Time sent, const absl::StatusOr<std::int64_t>& lease) {
   if (!lease.ok()) return;
-  if (lease_.has_value()) return etcd_.RevokeLease(*lease);
+  if (this->lease().has_value()) return etcd_.RevokeLease(*lease);
   lease_ = *lease;
   alive_until_ = sent + ttl_;
-  // If the answer came late, the next request was put off for a third of the TTL since then.
+  // If the answer came late, another lease was asked for, which has put the next request off.
   next_request_ = std::min(next_request_, sent + ttl_ / 3);
 }
 

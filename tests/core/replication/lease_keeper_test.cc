@@ -136,6 +136,16 @@ TEST_F(LeaseKeeperTest, ALeaseThatComesAfterItsTtlIsFollowedByAnotherAtOnce) {
   EXPECT_EQ(etcd_.grants.size(), 3u);
 }
 
+TEST_F(LeaseKeeperTest, ALeaseThatComesAfterItsTtlDoesNotTakeThePlaceOfALiveOne) {
+  keeper_.Tick();
+  After(absl::Seconds(5));
+  loop_.RunUntil(loop_.Now() + absl::Seconds(1.5));
+  etcd_.grants[0](7);
+  etcd_.grants[1](8);
+  EXPECT_EQ(keeper_.lease(), 8);
+  EXPECT_EQ(etcd_.revoked.size(), 0u);
+}
+
 TEST_F(LeaseKeeperTest, OfTwoLeasesTheLaterOneIsRevoked) {
   keeper_.Tick();
   After(absl::Seconds(2));
