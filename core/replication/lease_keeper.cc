@@ -34,7 +34,8 @@ void LeaseKeeper::Revoke() {
 
 void LeaseKeeper::OnGranted(absl::Time sent, const absl::StatusOr<std::int64_t>& lease) {
   if (!lease.ok()) return;
-  if (this->lease().has_value()) return etcd_.RevokeLease(*lease);
+  // Also if the one at hand has ended: whoever leads by it must first see that there is none.
+  if (lease_.has_value()) return etcd_.RevokeLease(*lease);
   lease_ = *lease;
   alive_until_ = sent + ttl_;
   // If the answer came late, another lease was asked for, which has put the next request off.
