@@ -1,5 +1,4 @@
 // What /metrics says, beside what was asked of the server and what docs/metrics.md says of it.
-#include <httplib.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,7 +18,7 @@
 #include "absl/time/clock.h"
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "tests/integration/integration_test.h"
-#include "tests/testing/metrics_text.h"
+#include "tests/integration/scrape.h"
 #include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
@@ -29,17 +28,6 @@ namespace softlookup::testing {
 namespace {
 
 using ::testing::StartsWith;
-
-MetricsText Scrape(const ServerProcess& server) {
-  httplib::Client http("http://" + server.http_address());
-  const httplib::Result answer = http.Get("/metrics");
-  EXPECT_TRUE(answer && answer->status == 200);
-  if (!answer) return {};
-  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
-  absl::StatusOr<MetricsText> metrics = ParseMetricsText(answer->body);
-  EXPECT_THAT(metrics, IsOk());
-  return metrics.ok() ? *std::move(metrics) : MetricsText();
-}
 
 std::string Calls(const std::string& method, const std::string& code) {
   return absl::StrCat("softlookup_calls_total{method=\"", method, "\",code=\"", code, "\"}");

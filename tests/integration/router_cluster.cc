@@ -1,6 +1,5 @@
 #include "tests/integration/router_cluster.h"
 
-#include <httplib.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -12,8 +11,8 @@
 #include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
 #include "tests/integration/add_replica.h"
+#include "tests/integration/scrape.h"
 #include "tests/testing/child_process.h"
-#include "tests/testing/metrics_text.h"
 #include "tests/testing/passing_time.h"
 #include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
@@ -119,16 +118,6 @@ std::unique_ptr<v1::SoftLookup::Stub> StubOf(const ServerProcess& server) {
 
 Client ClientOf(const ServerProcess& server) {
   return *Client::Connect(server.grpc_address(), PatientOptions());
-}
-
-double MetricOf(const ServerProcess& server, const std::string& sample) {
-  httplib::Client http("http://" + server.http_address());
-  const httplib::Result answer = http.Get("/metrics");
-  EXPECT_TRUE(answer && answer->status == 200);
-  if (!answer) return 0;
-  const absl::StatusOr<MetricsText> metrics = ParseMetricsText(answer->body);
-  EXPECT_THAT(metrics, IsOk());
-  return metrics.ok() ? metrics->Value(sample) : 0;
 }
 
 double NodeMetric(const ServerProcess& router, const std::string& name, const std::string& node,

@@ -77,8 +77,6 @@ class RouterCluster {
 std::shared_ptr<grpc::Channel> ChannelTo(const ServerProcess& server);
 std::unique_ptr<v1::SoftLookup::Stub> StubOf(const ServerProcess& server);
 Client ClientOf(const ServerProcess& server);
-// Reads a sample of /metrics; 0 if it is not there.
-double MetricOf(const ServerProcess& server, const std::string& sample);
 // Reads `name` of a node of the group "g" in a router's metrics; `more` are labels, such as
 // `,result="answered"`.
 double NodeMetric(const ServerProcess& router, const std::string& name, const std::string& node,

@@ -1,8 +1,10 @@
 #ifndef SOFTLOOKUP_TESTS_INTEGRATION_ROUTER_RANGES_H_
 #define SOFTLOOKUP_TESTS_INTEGRATION_ROUTER_RANGES_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/integration/router_cluster.h"
+#include "tests/integration/scrape.h"
 
 namespace softlookup::testing {
 
@@ -25,7 +28,7 @@ class RouterRangesTest : public ::testing::Test {
   explicit RouterRangesTest(const std::vector<std::string>& node_flags = {}) {
     const auto flags_of = [&](const std::string& node) {
       std::vector<std::string> flags = node_flags;
-      flags.insert(flags.end(), {"--backup-dir", cluster_.Path(absl::StrCat("backups-", node))});
+      flags.insert(flags.end(), {"--backup-dir", BackupsOf(node)});
       return flags;
     };
     cluster_.Found("g", "n1", flags_of("n1"));
@@ -58,6 +61,24 @@ class RouterRangesTest : public ::testing::Test {
       }
       ASSERT_THAT(Append(*router_, request), IsGrpcOk());
     }
+  }
+  // Makes a backup, which is then at the node that is the primary, and copies it to the others: on
+  // a busy machine another one may be the primary when it is restored.
+  void BackUp(const std::string& backup) {
+    ASSERT_THAT(ClientOf(cluster_.router()).CreateBackup(backup), IsOk());
+    const std::vector<std::string> nodes = {"n1", "n2", "n3"};
+    const auto holder = std::ranges::find_if(nodes, [&](const std::string& node) {
+      return std::filesystem::exists(BackupsOf(node) + "/" + backup);
+    });
+    ASSERT_NE(holder, nodes.end());
+    for (const std::string& node : nodes) {
+      if (node == *holder) continue;
+      std::filesystem::copy(BackupsOf(*holder) + "/" + backup, BackupsOf(node) + "/" + backup,
+                            std::filesystem::copy_options::recursive);
+    }
+  }
+  std::string BackupsOf(const std::string& node) {
+    return cluster_.Path(absl::StrCat("backups-", node));
   }
   void Split(int ranges) { cluster_.Split(kStore, ranges); }
   void Rebalance(const std::string& nodes) { cluster_.Rebalance(kStore, nodes); }

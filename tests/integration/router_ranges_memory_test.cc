@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/integration/router_ranges.h"
+#include "tests/integration/scrape.h"
 #include "tests/testing/passing_time.h"
 
 namespace softlookup::testing {
@@ -78,7 +79,7 @@ TEST_F(RouterRangesMemoryTest, AStoreOfMoreThanTheMemoryOfANodeComesBackFromABac
   v1::LookupResponse before, after;
   ASSERT_THAT(LookUpAt(*router_, all, &before), IsGrpcOk());
   Client client = ClientOf(cluster_.router());
-  ASSERT_THAT(client.CreateBackup("b"), IsOk());
+  ASSERT_NO_FATAL_FAILURE(BackUp("b"));
   ASSERT_THAT(client.DeleteStore(kStore), IsOk());
   EXPECT_EQ(ErrorReason(client.RestoreStore("b", kStore).status()), "MEMORY_LIMIT");
   admin::v1::RestoreStoreRequest restore;
@@ -99,7 +100,7 @@ TEST_F(RouterRangesTest, RangesOfANodeThatHasLeftTheGroupAreNotRestored) {
   Split(2);
   Rebalance("n1,n3");
   Client client = ClientOf(cluster_.router());
-  ASSERT_THAT(client.CreateBackup("b"), IsOk());
+  ASSERT_NO_FATAL_FAILURE(BackUp("b"));
   ASSERT_THAT(client.DeleteStore(kStore), IsOk());
   cluster_.AwaitEqual("n1");
   const absl::StatusOr<admin::v1::Group> group = client.RemoveReplica("n3");

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/integration/router_cluster.h"
+#include "tests/integration/scrape.h"
 #include "tests/testing/passing_time.h"
 #include "tests/testing/status_matchers.h"
 
