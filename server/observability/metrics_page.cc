@@ -183,12 +183,15 @@ void AddDisks(const DiskStats& disks, Page& page) {
 }
 
 // A server that is no replica has no samples of these metrics. `replication` is then null.
-void AddReplication(const Replication* replication, Page& page) {
+void AddReplication(const Replication* replication, const ReplicaName& name, Page& page) {
   const ReplicationStats stats = replication == nullptr ? ReplicationStats() : replication->stats();
   const auto add = [&](const char* name, auto value, const char* help) {
     page.Begin(name, MetricType::Gauge, help);
     if (replication != nullptr) page.Add(value);
   };
+  page.Begin("softlookup_replication_info", MetricType::Gauge,
+             "Which node of which group this is.");
+  if (replication != nullptr) page.Add(1, {{"group", name.group}, {"node", name.node}});
   add("softlookup_replication_primary", stats.is_primary,
       "1 while this node is the primary of its group, which takes writes.");
   add("softlookup_replication_has_primary", stats.has_primary,
@@ -269,8 +272,9 @@ void AddBuild(bool ready, Page& page) {
 }  // namespace
 
 std::string MetricsPage(const Engine& engine, const Replication* replication,
-                        const CallMetrics& calls, const ProcessStats& process,
-                        const DiskStats& disks, const SecurityStats& security, bool ready) {
+                        const ReplicaName& name, const CallMetrics& calls,
+                        const ProcessStats& process, const DiskStats& disks,
+                        const SecurityStats& security, bool ready) {
   const EngineStats stats = engine.stats();
   Page page;
   AddBuild(ready, page);
@@ -278,7 +282,7 @@ std::string MetricsPage(const Engine& engine, const Replication* replication,
   AddLookups(stats, page);
   AddWrites(stats, page);
   AddStores(stats, engine.limits().ram_bytes_max, page);
-  AddReplication(replication, page);
+  AddReplication(replication, name, page);
   AddDisks(disks, page);
   AddSecurity(security, page);
   AddProcess(process, page);

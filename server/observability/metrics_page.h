@@ -14,10 +14,11 @@
 namespace softlookup::server {
 
 // Returns all metrics in Prometheus' text format. docs/metrics.md lists them. `replication` is that
-// of the engine. Null: it is no replica.
+// of the engine, and `name` the replica's. Null: it is no replica.
 std::string MetricsPage(const Engine& engine, const Replication* replication,
-                        const CallMetrics& calls, const ProcessStats& process,
-                        const DiskStats& disks, const SecurityStats& security, bool ready);
+                        const ReplicaName& name, const CallMetrics& calls,
+                        const ProcessStats& process, const DiskStats& disks,
+                        const SecurityStats& security, bool ready);
 
 // As above, of a router.
 std::string RouterMetricsPage(const RoutedNodes& nodes, const CallMetrics& calls,

@@ -18,9 +18,8 @@ using ::testing::Not;
 
 std::string PageOf(const SecurityStats& security) {
   const std::unique_ptr<Engine> engine = Engine::Create({});
-  return MetricsPage(*engine, /*replication=*/nullptr, CallMetrics(), ProcessStats(), DiskStats(),
-                     security,
-                     /*ready=*/true);
+  return MetricsPage(*engine, /*replication=*/nullptr, ReplicaName(), CallMetrics(), ProcessStats(),
+                     DiskStats(), security, /*ready=*/true);
 }
 
 TEST(MetricsPageTest, ShowsWhatBecameOfChangedFilesAndWhenTheCertificateExpires) {
