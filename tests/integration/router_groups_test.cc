@@ -72,6 +72,13 @@ class RouterGroupsTest : public ::testing::Test {
   std::unique_ptr<v1::SoftLookup::Stub> stub_, at_a_, at_b_;
 };
 
+TEST_F(RouterGroupsTest, ANodeTellsItsGroupInItsMetrics) {
+  EXPECT_EQ(MetricOf(cluster_.node("a"), "softlookup_replication_info{group=\"g1\",node=\"a\"}"),
+            1);
+  EXPECT_EQ(MetricOf(cluster_.node("b"), "softlookup_replication_info{group=\"g2\",node=\"b\"}"),
+            1);
+}
+
 TEST_F(RouterGroupsTest, ATenantStaysInItsGroup) {
   for (const char* tenant : {"acme", "users", "a", "7", "zoo"}) {
     const bool is_for_a = std::string("acme a zoo").find(tenant) != std::string::npos;

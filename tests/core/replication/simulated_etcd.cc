@@ -191,6 +191,9 @@ void SimulatedEtcdClient::KeepAlive(std::int64_t lease, Callback<bool> done) {
         return true;
       },
       std::move(done));
+  if (etcd_.loop_.Happens(etcd_.faults.stop_at_keep_alive)) {
+    process_.StandStill(/*readings=*/0, etcd_.loop_.Between(absl::Seconds(2), absl::Seconds(7)));
+  }
 }
 
 void SimulatedEtcdClient::RevokeLease(std::int64_t lease) {

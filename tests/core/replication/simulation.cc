@@ -114,7 +114,8 @@ World::World(std::uint64_t seed)
                   .old_member = 0.2,
                   .early_lease_end = 0.03,
                   .dead_kept_alive = 0.3,
-                  .late_lease_end = 0.2};
+                  .late_lease_end = 0.2,
+                  .stop_at_keep_alive = 0.01};
   etcd_.Put(keys_.config(),
             EncodeGroupConfig({.version = 1, .copies = kCopies, .replicas = {"a", "b", "c"}}));
   for (int node = 0; node < kNodes; ++node) {
