@@ -3,6 +3,7 @@
 #include <httplib.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <memory>
@@ -250,13 +251,16 @@ TEST_P(SignalTest, LetsRunningCallsEndAndExitsWithZero) {
   // One lookup takes some 50 ms. The server has accepted each that waits for the pass before it;
   // of others it may not know yet.
   std::deque<Lookup> lookups;
-  int waiting = 0;
+  std::atomic<int> ended = 0;
+  int ended_before = 0, waiting = 0;
   EXPECT_TRUE(AwaitThat([&] {
     Lookup& lookup = lookups.emplace_back();
     lookup.call = std::jthread([&] {
       CallContext context;
       lookup.status = stub->Lookup(&context, request, &lookup.response);
+      ++ended;
     });
+    ended_before = ended;
     waiting = static_cast<int>(MetricOf(server, "softlookup_waiting_lookups"));
     return waiting > 0;
   }));
@@ -267,11 +271,9 @@ TEST_P(SignalTest, LetsRunningCallsEndAndExitsWithZero) {
     if (lookup.status.ok()) {
       ++answered;
       EXPECT_EQ(lookup.response.values().rows(), 64u);
-    } else {
-      EXPECT_EQ(ReasonOf(lookup.status), "SHUTTING_DOWN") << lookup.status.error_message();
-    }
+    }  // Else the server had not accepted it. How it is refused then depends on when it comes.
   }
-  EXPECT_GE(answered, waiting);
+  EXPECT_GE(answered, ended_before + waiting);
 }
 
 INSTANTIATE_TEST_SUITE_P(StopSignals, SignalTest, ::testing::Values(SIGTERM, SIGINT));
