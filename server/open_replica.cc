@@ -94,9 +94,13 @@ void EndReplica(const std::string& data_dir, const absl::Status& why) {
 
 }  // namespace
 
+ReplicaName ReplicaNameOf(const Flags& flags) {
+  return {.cluster = flags.cluster, .group = flags.group, .node = flags.node};
+}
+
 absl::StatusOr<OpenedEngine> OpenReplica(const Flags& flags, const EngineOptions& options,
                                          const std::function<bool()>& should_stop) {
-  const ReplicaName name{.cluster = flags.cluster, .group = flags.group, .node = flags.node};
+  const ReplicaName name = ReplicaNameOf(flags);
   SOFTLOOKUP_ASSIGN_OR_RETURN(EtcdOptions etcd, EtcdOptionsOf(flags));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const PeerPem pem, PemOfPeers(flags));
   const PeerOptions peers{.cluster = name.cluster,

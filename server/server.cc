@@ -79,17 +79,14 @@ Server::Server(OpenedEngine opened, std::unique_ptr<RouterCalls> router_calls,
                [this] { return engine_.DamagedStores(); }, flags.backup_dir,
                [this] { disk_watch_.ReadSoon(); }),
       service_(front_end_->dependencies(), engine_, backups_, front_end_->health(),
-               {.replication = opened_.replication,
-                .name = {.cluster = flags.cluster, .group = flags.group, .node = flags.node}}),
+               {.replication = opened_.replication, .name = ReplicaNameOf(flags)}),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
-      pages_(
-          [this] { return front_end_->health().is_serving(); },
-          [this,
-           name = ReplicaName{.cluster = flags.cluster, .group = flags.group, .node = flags.node}] {
-            return MetricsPage(engine_, opened_.replication, name, front_end_->metrics(),
-                               process_stats_, disk_watch_.latest(), front_end_->security_stats(),
-                               front_end_->health().is_serving());
-          }),
+      pages_([this] { return front_end_->health().is_serving(); },
+             [this, name = ReplicaNameOf(flags)] {
+               return MetricsPage(engine_, opened_.replication, name, front_end_->metrics(),
+                                  process_stats_, disk_watch_.latest(),
+                                  front_end_->security_stats(), front_end_->health().is_serving());
+             }),
       router_calls_(std::move(router_calls)) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags,

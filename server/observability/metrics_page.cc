@@ -185,13 +185,15 @@ void AddDisks(const DiskStats& disks, Page& page) {
 // A server that is no replica has no samples of these metrics. `replication` is then null.
 void AddReplication(const Replication* replication, const ReplicaName& name, Page& page) {
   const ReplicationStats stats = replication == nullptr ? ReplicationStats() : replication->stats();
-  const auto add = [&](const char* name, auto value, const char* help) {
-    page.Begin(name, MetricType::Gauge, help);
+  const auto add = [&](const char* metric, auto value, const char* help) {
+    page.Begin(metric, MetricType::Gauge, help);
     if (replication != nullptr) page.Add(value);
   };
   page.Begin("softlookup_replication_info", MetricType::Gauge,
              "Which node of which group this is.");
-  if (replication != nullptr) page.Add(1, {{"group", name.group}, {"node", name.node}});
+  if (replication != nullptr) {
+    page.Add(1, {{"cluster", name.cluster}, {"group", name.group}, {"node", name.node}});
+  }
   add("softlookup_replication_primary", stats.is_primary,
       "1 while this node is the primary of its group, which takes writes.");
   add("softlookup_replication_has_primary", stats.has_primary,

@@ -73,9 +73,11 @@ class RouterGroupsTest : public ::testing::Test {
 };
 
 TEST_F(RouterGroupsTest, ANodeTellsItsGroupInItsMetrics) {
-  EXPECT_EQ(MetricOf(cluster_.node("a"), "softlookup_replication_info{group=\"g1\",node=\"a\"}"),
+  EXPECT_EQ(MetricOf(cluster_.node("a"),
+                     "softlookup_replication_info{cluster=\"c\",group=\"g1\",node=\"a\"}"),
             1);
-  EXPECT_EQ(MetricOf(cluster_.node("b"), "softlookup_replication_info{group=\"g2\",node=\"b\"}"),
+  EXPECT_EQ(MetricOf(cluster_.node("b"),
+                     "softlookup_replication_info{cluster=\"c\",group=\"g2\",node=\"b\"}"),
             1);
 }
 

@@ -250,8 +250,8 @@ TEST_P(SignalTest, LetsRunningCallsEndAndExitsWithZero) {
 
   // One lookup takes some 50 ms. The server has accepted each that waits for the pass before it;
   // of others it may not know yet.
-  std::deque<Lookup> lookups;
   std::atomic<int> ended = 0;
+  std::deque<Lookup> lookups;
   int ended_before = 0, waiting = 0;
   EXPECT_TRUE(AwaitThat([&] {
     Lookup& lookup = lookups.emplace_back();

@@ -25,8 +25,8 @@ struct EtcdFaults {
   double early_lease_end = 0;  // Of each keep-alive: the lease ends though it was kept alive.
   double dead_kept_alive = 0;  // A lease that has ended is called alive.
   double late_lease_end = 0;   // A lease lives for three times its TTL.
-  double stop_at_keep_alive =
-      0;  // The caller stands still for about a TTL before it has the answer.
+  // Of each keep-alive: the caller stands still for about a TTL when it next reads the clock.
+  double stop_at_keep_alive = 0;
 };
 
 // The keys of an etcd, which every node sees by a client of its own.
